@@ -1,0 +1,66 @@
+"""A local SendGrid: takes mail as the real one does, fails as the real one may, and shows what it took."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from emulator.process import Server, spawn
+
+DEFAULT_KEY = "SG.local"
+DEFAULT_VERIFIED = ("example.com", "mail.example")
+
+
+@dataclass(frozen=True)
+class Inbox:
+    """A running local SendGrid. ``url`` is its host for the sendgrid client, and the inbox for a browser."""
+
+    server: Server
+    url: str
+
+    def mails(self, *, to: str | None = None, delivery_id: str | None = None) -> list[dict[str, Any]]:
+        """The accepted mails, newest first, as JSON objects; of one recipient or one delivery if asked."""
+        wanted = {name: value for name, value in (("to", to), ("delivery_id", delivery_id)) if value is not None}
+        mails: list[dict[str, Any]] = self._call("GET", "/api/mails", params=wanted).json()
+        return mails
+
+    def mail(self, mail_id: str) -> dict[str, Any]:
+        """One mail, its raw request included. Raises httpx.HTTPStatusError when there is none."""
+        mail: dict[str, Any] = self._call("GET", f"/api/mails/{mail_id}").json()
+        return mail
+
+    def stats(self) -> dict[str, Any]:
+        """What was counted since the start or the last clear(): see Mailbox.stats; and how many sends hang now."""
+        stats: dict[str, Any] = self._call("GET", "/api/stats").json()
+        return stats
+
+    def faults(self, rates: Mapping[str, float] | None = None, **plan: object) -> None:
+        """Let these shares of all sends fail: see Plan for the other fields. Without arguments, nothing fails."""
+        self._call("PUT", "/faults", json={"rates": dict(rates or {}), **plan})
+
+    def fail_next(self, fault: str, times: int = 1) -> None:
+        """Let the next sends fail in this way: see Fault for the ways."""
+        self._call("POST", "/faults/next", json={"fault": fault, "times": times})
+
+    def advance(self, seconds: float) -> None:
+        """Move the server's clock forward."""
+        self._call("POST", "/clock", json={"advance_seconds": seconds})
+
+    def clear(self) -> None:
+        """Forget every mail and every count; the faults stay."""
+        self._call("DELETE", "/api/mails")
+
+    def stop(self) -> None:
+        """End the server; what hangs ends with it."""
+        self.server.stop()
+
+    def _call(self, method: str, path: str, **arguments: Any) -> httpx.Response:
+        return httpx.request(method, self.url + path, timeout=30, trust_env=False, **arguments).raise_for_status()
+
+
+def start(*, port: int = 0, key: str = DEFAULT_KEY, verified: tuple[str, ...] = DEFAULT_VERIFIED) -> Inbox:
+    """Start a local SendGrid as a process of its own; ``verified`` are its sender addresses and domains."""
+    senders = [argument for name in verified for argument in ("--verified", name)]
+    server = spawn("emulator.inbox", "--port", str(port), "--key", key, *senders)
+    return Inbox(server, server.addresses["url"])

@@ -1,0 +1,97 @@
+"""The addresses for tests and the demo: the kept mails as JSON, the counts, the faults, the clock."""
+
+from dataclasses import asdict
+from typing import Any
+
+from flask import Blueprint, Response, abort, jsonify, request
+
+from emulator.clock import Clock
+from emulator.inbox.faults import Fault, FaultPlanError, Faults, Plan, read_plan
+from emulator.inbox.mails import Mail, Mailbox
+
+
+def blueprint(mailbox: Mailbox, faults: Faults, clock: Clock) -> Blueprint:
+    """The control addresses as Flask routes."""
+    routes = Blueprint("control", __name__)
+    _mail_routes(routes, mailbox, faults)
+    _fault_routes(routes, faults)
+
+    @routes.post("/clock")
+    def advance() -> Response:
+        seconds = _body().get("advance_seconds")
+        if not isinstance(seconds, int | float) or seconds < 0:
+            abort(_refusal("advance_seconds is a number, at least 0"))
+        clock.advance(seconds)
+        return jsonify(now=clock.now().isoformat())
+
+    return routes
+
+
+def _mail_routes(routes: Blueprint, mailbox: Mailbox, faults: Faults) -> None:
+    @routes.get("/api/mails")
+    def mails() -> Response:
+        to, delivery_id = request.args.get("to"), request.args.get("delivery_id")
+        return jsonify(
+            [
+                as_json(mail)
+                for mail in mailbox.newest_first()
+                if (to is None or mail.names(to)) and (delivery_id is None or mail.delivery_id == delivery_id)
+            ]
+        )
+
+    @routes.get("/api/mails/<mail_id>")
+    def one(mail_id: str) -> Response:
+        mail = mailbox.get(mail_id) or abort(404)
+        return jsonify({**as_json(mail), "raw": mail.raw})
+
+    @routes.delete("/api/mails")
+    def clear() -> Response:
+        mailbox.clear()
+        return Response(status=204)
+
+    @routes.get("/api/stats")
+    def stats() -> Response:
+        return jsonify({**mailbox.stats(), "hanging": faults.hanging})
+
+
+def _fault_routes(routes: Blueprint, faults: Faults) -> None:
+    @routes.put("/faults")
+    def use() -> Response:
+        try:
+            faults.use(read_plan(_body()))
+        except FaultPlanError as error:
+            abort(_refusal(str(error)))
+        return Response(status=204)
+
+    @routes.delete("/faults")
+    def end() -> Response:
+        faults.use(Plan())
+        return Response(status=204)
+
+    @routes.post("/faults/next")
+    def order() -> Response:
+        wanted = _body()
+        times = wanted.get("times", 1)
+        if wanted.get("fault") not in set(Fault) or type(times) is not int or times < 1:
+            abort(_refusal(f"fault is one of {', '.join(Fault)}; times is an integer, at least 1"))
+        faults.order(Fault(wanted["fault"]), times)
+        return Response(status=204)
+
+
+def as_json(mail: Mail) -> dict[str, object]:
+    """A mail as the list shows it: everything but the raw request."""
+    fields = asdict(mail)
+    del fields["raw"]
+    sender = fields.pop("sender")
+    return {**fields, "from": sender, "delivery_id": mail.delivery_id, "received_at": mail.received_at.isoformat()}
+
+
+def _body() -> dict[str, Any]:
+    body = request.get_json(force=True, silent=True)
+    return body if isinstance(body, dict) else abort(_refusal("the body is a JSON object"))
+
+
+def _refusal(reason: str) -> Response:
+    answer = jsonify(error=reason)
+    answer.status_code = 400
+    return answer

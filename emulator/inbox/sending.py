@@ -1,0 +1,160 @@
+"""``POST /v3/mail/send``: what the real service checks, in its order, then the fault this try meets."""
+
+import dataclasses
+import json
+import secrets
+import socket
+import struct
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Literal, assert_never, cast
+
+from flask import Blueprint, Response, request
+
+from emulator.clock import Clock
+from emulator.inbox.faults import KEEPING, Fault, Faults
+from emulator.inbox.mails import DELIVERY_ID, Mailbox, mails_of
+from emulator.inbox.shapes import BAD_REQUEST, Problem, SendBody
+from emulator.inbox.validation import problems, sender_problem
+
+LARGEST_BODY = 30 * 1024 * 1024  # bytes, attachments included
+RATE_LIMIT = 600  # requests; only ever shown in a throttled answer
+_ROUTES = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+# The edge in front of the API answers this, not the API: it is HTML (sendgrid-nodejs#370).
+_TOO_LARGE = (
+    "<html>\r\n<head><title>413 Request Entity Too Large</title></head>\r\n<body>\r\n"
+    "<center><h1>413 Request Entity Too Large</h1></center>\r\n<hr><center>nginx</center>\r\n</body>\r\n</html>\r\n"
+)
+_UNAUTHORIZED = Problem("The provided authorization grant is invalid, expired, or revoked")
+_RefusingFault = Literal[Fault.UNAVAILABLE, Fault.SERVER_ERROR, Fault.ERROR_AFTER, Fault.UNAUTHORIZED, Fault.REFUSE]
+
+
+@dataclass(frozen=True)
+class Account:
+    """What this SendGrid account accepts: its key, and its verified addresses and domains in lower case."""
+
+    key: str
+    verified: frozenset[str]
+
+
+class NoAnswerError(ConnectionAbortedError):
+    """The connection is to be closed without an answer; the server treats it as a caller who went away."""
+
+
+def blueprint(account: Account, mailbox: Mailbox, faults: Faults, clock: Clock) -> Blueprint:
+    """The send address as Flask routes."""
+    routes = Blueprint("sending", __name__)
+
+    @routes.route("/v3/mail/send", methods=_ROUTES)
+    def send() -> Response:
+        checked = _checked(account)
+        if isinstance(checked, Response):
+            mailbox.count(str(checked.status_code), None)
+            return checked
+        fault = faults.meet(_message_key(checked))
+        message_id = secrets.token_urlsafe(16)
+        sandbox = checked.get("mail_settings", {}).get("sandbox_mode", {}).get("enable")
+        if not sandbox and (fault is None or fault in KEEPING):
+            mailbox.keep(mails_of(checked, message_id, clock.now()))
+        accepted = Response(status=200 if sandbox else 202, headers={"X-Message-Id": message_id})
+        answer = _answer(fault, accepted, faults, clock)
+        mailbox.count(str(answer.status_code) if answer else "none", fault)
+        if answer is None:
+            raise NoAnswerError
+        return answer
+
+    return routes
+
+
+def _checked(account: Account) -> SendBody | Response:
+    """The request's body when the service would take it, or the service's refusal."""
+    if request.method != "POST":
+        return _errors(405, Problem("POST method allowed only"))
+    if request.headers.get("Authorization") != f"Bearer {account.key}":
+        return _errors(401, _UNAUTHORIZED)
+    if request.mimetype != "application/json":
+        return _errors(415, Problem("Content-Type should be application/json."))
+    if (request.content_length or 0) > LARGEST_BODY:
+        return Response(_TOO_LARGE, 413, mimetype="text/html")
+    try:
+        body = _parsed(request.get_data())
+    except (ValueError, RecursionError):
+        return _errors(400, BAD_REQUEST)
+    found = problems(body)
+    if found:
+        return _errors(400, *found)
+    unverified = sender_problem(cast("SendBody", body), account.verified)
+    return _errors(403, unverified) if unverified else cast("SendBody", body)
+
+
+def _parsed(data: bytes) -> object:
+    """Parse as Go's decoder does: invalid UTF-8 and lone surrogates become the replacement character."""
+    text = json.dumps(json.loads(data.decode(errors="replace")), ensure_ascii=False)
+    return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+
+
+def _message_key(body: SendBody) -> str:
+    """What makes a try a try of the same message: the delivery id, or else the whole body."""
+    custom_args = {**body.get("custom_args", {}), **body["personalizations"][0].get("custom_args", {})}
+    return custom_args.get(DELIVERY_ID) or sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+
+
+def _answer(fault: Fault | None, accepted: Response, faults: Faults, clock: Clock) -> Response | None:
+    """The answer under ``fault``, late where it hangs, or None for none at all."""
+    match fault:
+        case None:
+            return accepted
+        case Fault.HANG:
+            faults.hang()
+            return Response(status=504)
+        case Fault.HANG_AFTER:
+            faults.hang()
+            return accepted
+        case Fault.CUT:
+            return None
+        case Fault.RESET:
+            _reset_on_close()
+            return None
+        case Fault.THROTTLE:
+            return _throttled(faults, clock)
+        case Fault.BAD_GATEWAY:
+            return Response(status=502)
+        case _:
+            return _errors(*_refusal(fault))
+
+
+def _refusal(fault: _RefusingFault) -> tuple[int, Problem]:
+    match fault:
+        case Fault.UNAVAILABLE:
+            return 503, Problem("Service Unavailable")
+        case Fault.SERVER_ERROR | Fault.ERROR_AFTER:
+            return 500, Problem("Internal Server Error")
+        case Fault.UNAUTHORIZED:
+            return 401, _UNAUTHORIZED
+        case Fault.REFUSE:
+            return 400, Problem("Does not contain a valid address.", "personalizations.0.to.0.email")
+        case _:
+            assert_never(fault)
+
+
+def _throttled(faults: Faults, clock: Clock) -> Response:
+    plan = faults.plan
+    seconds = plan.reset_after if plan.retry_after is None else plan.retry_after
+    answer = _errors(429, Problem("too many requests"))
+    answer.headers["X-RateLimit-Limit"] = str(RATE_LIMIT)
+    answer.headers["X-RateLimit-Remaining"] = "0"
+    answer.headers["X-RateLimit-Reset"] = str(int(clock.now().timestamp()) + seconds)
+    if plan.retry_after is not None:
+        answer.headers["Retry-After"] = str(plan.retry_after)
+    return answer
+
+
+def _reset_on_close() -> None:
+    """Make closing this connection send RST: lingering for zero seconds is TCP's way to say so."""
+    connection: socket.socket = request.environ["werkzeug.socket"]
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def _errors(status: int, *found: Problem) -> Response:
+    body = json.dumps({"errors": [dataclasses.asdict(problem) for problem in found]})
+    return Response(body, status, mimetype="application/json")
