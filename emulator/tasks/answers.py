@@ -54,8 +54,8 @@ class Answer:
         return StatusCode.OK if self.succeeded else _CODES.get(self.status, StatusCode.UNKNOWN)
 
 
-def retry_after(header: str | None, now: datetime) -> timedelta:
-    """Read a Retry-After header, in seconds or as an HTTP date; zero when absent or unreadable."""
+def retry_after(header: str, now: datetime) -> timedelta:
+    """Read a Retry-After header, in seconds or as an HTTP date; zero when empty or unreadable."""
     if not header:
         return timedelta()
     try:

@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Coroutine
-from datetime import datetime, timedelta
-from http.cookiejar import CookieJar, DefaultCookiePolicy
+from datetime import datetime
 
-import httpx
+import h11
 
 from emulator.tasks.answers import DEADLINE_EXCEEDED, UNREACHABLE, Answer, retry_after
+from emulator.tasks.http_client import HttpClient
 from emulator.tasks.http_task import Outgoing, outgoing
 from emulator.tasks.oidc import TokenSigner
 from emulator.tasks.queues import Fate, LiveTask, TaskQueue
@@ -27,13 +27,7 @@ class Dispatcher:
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._requests: set[asyncio.Task[None]] = set()
         self._deadlines: dict[asyncio.Timeout, datetime] = {}
-        self._client = httpx.AsyncClient(
-            timeout=None,  # noqa: S113 - the dispatch deadline is the only one
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=100),
-            follow_redirects=True,
-            trust_env=False,
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # attempts share nothing
-        )
+        self._client = HttpClient()
 
     def poke(self, queue: TaskQueue) -> None:
         """Start what may start in this queue now, and set the timer for the rest. Call it after any change."""
@@ -101,22 +95,13 @@ class Dispatcher:
         self._deadlines[timeout] = self._state.clock.now() + request.deadline
         try:
             async with timeout:
-                response = await self._client.request(
-                    request.method,
-                    request.url,
-                    headers=[(name.encode(), value.encode()) for name, value in request.headers.items()],
-                    content=request.body,
-                )
-        except TimeoutError:
-            return Answer(DEADLINE_EXCEEDED, responded=False)
-        except (httpx.HTTPError, httpx.InvalidURL):
-            return Answer(UNREACHABLE, responded=False)
+                response = await self._client.request(request.method, request.url, request.headers, request.body)
+        except (OSError, h11.ProtocolError, ValueError):
+            return Answer(DEADLINE_EXCEEDED if timeout.expired() else UNREACHABLE, responded=False)
         finally:
             del self._deadlines[timeout]
-        wait = timedelta()
-        if not response.is_success:
-            wait = retry_after(response.headers.get("Retry-After"), self._state.clock.now())
-        return Answer(response.status_code, responded=True, retry_after=wait)
+        header = dict(response.headers).get(b"retry-after", b"").decode("latin-1")
+        return Answer(response.status_code, responded=True, retry_after=retry_after(header, self._state.clock.now()))
 
     def _possibly_lost(self, task: LiveTask, answer: Answer) -> Answer:
         """The fault that a target did its work and the answer never arrived, once a task."""
