@@ -19,13 +19,14 @@ class NoOfficialError(Exception):
 
 
 def start(
-    kind: Literal["auto", "official", "embedded"] = "auto", indexes: Path | None = None, rules: Path | None = None
+    kind: Literal["auto", "official", "embedded"] = "auto", indexes: Path | None = INDEXES, rules: Path | None = None
 ) -> Firestore:
     """Start a Firestore, ready for the first call, or join the one that is there.
 
     "auto" is the one FIRESTORE_EMULATOR_HOST names, else the official one where it is found, else the embedded one.
-    ``indexes`` (the project's own file by default) is what the embedded one holds queries against; ``rules`` are
-    security rules, which only the official one can judge. Raises NoOfficialError, and RuntimeError if none starts.
+    The embedded one refuses queries that ``indexes`` does not serve (None: it serves all, as the official one does);
+    ``rules`` are security rules, which only the official one can judge. Raises NoOfficialError, and RuntimeError if
+    it does not start.
     """
     if kind == "auto" and os.environ.get(HOST_VARIABLE):
         return Firestore("external", os.environ[HOST_VARIABLE])
@@ -37,10 +38,14 @@ def start(
                 raise NoOfficialError(
                     f"no official emulator: needs java on PATH, and {JAR_VARIABLE} or the Cloud SDK's"
                 )
-            server = spawn("emulator.firestore.official", *(("--rules", str(rules.resolve())) if rules else ()))
-            return Firestore("official", server.addresses["host"], server)
+            return _spawned("official", "emulator.firestore.official", rules=rules)
         case "embedded":
-            file = indexes or (INDEXES if INDEXES.exists() else None)
-            server = spawn("emulator.firestore", "--port", "0", *(("--indexes", str(file.resolve())) if file else ()))
-            return Firestore("embedded", server.addresses["host"], server)
+            missing = indexes == INDEXES and not INDEXES.exists()  # the project has none yet; any other must be there
+            return _spawned("embedded", "emulator.firestore", indexes=None if missing else indexes)
     assert_never(kind)
+
+
+def _spawned(kind: Literal["official", "embedded"], module: str, **files: Path | None) -> Firestore:
+    given = [f"--{option}={path.resolve()}" for option, path in files.items() if path]
+    server = spawn(module, "--port=0", *given)
+    return Firestore(kind, server.addresses["host"], server)

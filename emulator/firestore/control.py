@@ -19,9 +19,9 @@ from threading import Thread
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from emulator.firestore.clock import Clock
 from typing_extensions import override
 
+from emulator.firestore.clock import Clock
 from emulator.firestore.faults import Fault, Faults, InvalidFaultError
 from emulator.firestore.indexes import Indexes
 from emulator.firestore.meter import Meter
