@@ -41,7 +41,7 @@ class CloudTasks:
 
     def client(self) -> tasks_v2.CloudTasksClient:
         """A real client over a new insecure channel; close it with ``client.transport.close()``."""
-        import grpc  # type: ignore[import-untyped]
+        import grpc
         from google.cloud import tasks_v2
         from google.cloud.tasks_v2.services.cloud_tasks.transports import CloudTasksGrpcTransport
 

@@ -5,7 +5,7 @@ import asyncio
 import logging
 from datetime import timedelta
 
-import grpc  # type: ignore[import-untyped]
+import grpc
 from google.cloud import tasks_v2
 
 from emulator.process import announce, until_parent_ends

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
-from grpc import StatusCode  # type: ignore[import-untyped]
+from grpc import StatusCode
 
 UNREACHABLE = 0  # shown as the status when the target gave no response at all
 DEADLINE_EXCEEDED = 504  # what production reports as the previous response after a dispatch deadline

@@ -1,6 +1,6 @@
 """The one error of this server: a request that is answered with a gRPC status, in production's words."""
 
-from grpc import StatusCode  # type: ignore[import-untyped]
+from grpc import StatusCode
 
 
 class RefusedError(Exception):

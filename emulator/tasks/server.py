@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-import grpc  # type: ignore[import-untyped]
+import grpc
 from google.cloud import tasks_v2
 from google.protobuf import empty_pb2, field_mask_pb2
 
@@ -167,8 +167,8 @@ def _page(names: Sequence[str], request: Any) -> tuple[Sequence[str], str]:
     return after[:size], after[size - 1] if len(after) > size else ""
 
 
-def _rpc(read: Callable[[bytes], Any], answer: Callable[[Any], Any]) -> grpc.RpcMethodHandler:
-    async def handle(request: Any, context: grpc.aio.ServicerContext) -> Any:
+def _rpc(read: Callable[[bytes], Any], answer: Callable[[Any], Any]) -> "grpc.RpcMethodHandler[Any, Any]":
+    async def handle(request: Any, context: "grpc.aio.ServicerContext[Any, Any]") -> Any:
         try:
             return answer(request)
         except RefusedError as refusal:
