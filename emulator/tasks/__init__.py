@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -23,6 +23,7 @@ class CloudTasks:
     """A running local Cloud Tasks. Its own time is real time plus what ``advance`` has added."""
 
     server: Server
+    _http: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=10, trust_env=False), repr=False)
 
     @property
     def host(self) -> str:
@@ -40,7 +41,7 @@ class CloudTasks:
         return f"{self.control}/certs"
 
     def client(self) -> tasks_v2.CloudTasksClient:
-        """A real client over a new insecure channel; close it with ``client.transport.close()``."""
+        """A real client over a new insecure channel; a context manager that closes it."""
         import grpc
         from google.cloud import tasks_v2
         from google.cloud.tasks_v2.services.cloud_tasks.transports import CloudTasksGrpcTransport
@@ -56,9 +57,13 @@ class CloudTasks:
         """Switch faults on, by the fields of faults.Faults; those not named are off, so no name: all off."""
         self._call("PUT", "/faults", faults)
 
-    def advance(self, by: timedelta) -> None:
-        """Move the time ahead. An attempt under way whose dispatch deadline that passes is cut off, as it would be."""
-        self._call("POST", "/clock", {"advance_seconds": by.total_seconds()})
+    def advance(self, by: timedelta) -> datetime:
+        """Move the time ahead and return it; zero just asks for it.
+
+        An attempt under way whose dispatch deadline that passes is cut off, as it would be.
+        """
+        answer = self._call("POST", "/clock", {"advance_seconds": by.total_seconds()})
+        return datetime.fromisoformat(answer["now"])
 
     def reset(self) -> None:
         """Forget all tasks, tombstones and counts, and cut off attempts; queues, faults and clock stay."""
@@ -66,10 +71,11 @@ class CloudTasks:
 
     def stop(self) -> None:
         """End the server."""
+        self._http.close()
         self.server.stop()
 
     def _call(self, method: str, path: str, body: object = None) -> Any:
-        response = httpx.request(method, self.control + path, json=body, timeout=10, trust_env=False)
+        response = self._http.request(method, self.control + path, json=body)
         if response.is_client_error:
             raise ValueError(response.json()["error"])
         return response.raise_for_status().json()
