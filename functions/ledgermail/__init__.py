@@ -1,0 +1,1 @@
+"""Scheduled email that goes out as often as promised: a delivery ledger on Firestore."""

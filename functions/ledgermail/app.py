@@ -1,0 +1,148 @@
+"""What an instance works with, made from its settings: the one place where the parts are put together."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import TYPE_CHECKING
+
+from ledgermail import mailing, settings
+from ledgermail.clock import Clock
+from ledgermail.mailing import Mailing
+from ledgermail.settings import Settings
+
+if TYPE_CHECKING:
+    from google.cloud import firestore
+
+    from ledgermail.gate import Gates
+    from ledgermail.ledger import Ledger
+    from ledgermail.prune import Pruner
+    from ledgermail.scan import Scanner
+    from ledgermail.status import Statuses
+    from ledgermail.sweep import Sweeper
+    from ledgermail.tasks import Tasks
+    from ledgermail.worker import Worker
+
+
+@dataclass(frozen=True)
+class App:
+    """The parts by name. Each is made, and its libraries are imported, when it is first asked for."""
+
+    settings: Settings
+    mailings: Mapping[str, Mailing]
+    clock: Clock = field(default_factory=Clock)
+
+    @cached_property
+    def client(self) -> "firestore.Client":
+        """One connection to Firestore for all parts."""
+        from ledgermail.store import connect
+
+        return connect(self.settings)
+
+    @cached_property
+    def ledger(self) -> "Ledger":
+        """The deliveries."""
+        from ledgermail.ledger import Ledger
+
+        return Ledger(self.client)
+
+    @cached_property
+    def gates(self) -> "Gates":
+        """The pause and the breaker."""
+        from ledgermail.gate import Gates
+
+        return Gates(self.client, self.clock)
+
+    @cached_property
+    def tasks(self) -> "Tasks":
+        """The queues."""
+        from ledgermail.tasks import Tasks
+
+        return Tasks(self.settings)
+
+    @cached_property
+    def worker(self) -> "Worker":
+        """What `deliver` runs."""
+        from ledgermail.provider import SendGrid
+        from ledgermail.worker import Worker
+
+        return Worker(
+            ledger=self.ledger,
+            gates=self.gates,
+            tasks=self.tasks,
+            provider=SendGrid(self.settings),
+            mailings=self.mailings,
+            clock=self.clock,
+            lease=self.settings.lease,
+            provider_timeout=self.settings.provider_timeout,
+        )
+
+    @cached_property
+    def scanner(self) -> "Scanner":
+        """What `scan` runs."""
+        from ledgermail.book import Books
+        from ledgermail.matches import Matches
+        from ledgermail.scan import Scanner
+
+        return Scanner(
+            books=Books(self.client),
+            matches=Matches(self.client),
+            ledger=self.ledger,
+            tasks=self.tasks,
+            clock=self.clock,
+            shards=self.settings.shards,
+            time_box=self.settings.time_box,
+        )
+
+    @cached_property
+    def sweeper(self) -> "Sweeper":
+        """What `sweep` runs."""
+        from ledgermail.sweep import Sweeper
+        from ledgermail.upkeep import Upkeep
+
+        return Sweeper(
+            upkeep=Upkeep(self.client),
+            ledger=self.ledger,
+            gates=self.gates,
+            tasks=self.tasks,
+            mailings=self.mailings,
+            clock=self.clock,
+            shards=self.settings.shards,
+            time_box=self.settings.time_box,
+        )
+
+    @cached_property
+    def pruner(self) -> "Pruner":
+        """What `prune` runs."""
+        from ledgermail.prune import Pruner
+        from ledgermail.runs import Runs
+        from ledgermail.upkeep import Upkeep
+
+        return Pruner(
+            upkeep=Upkeep(self.client),
+            runs=Runs(self.client),
+            clock=self.clock,
+            shards=self.settings.shards,
+            time_box=self.settings.time_box,
+        )
+
+    @cached_property
+    def statuses(self) -> "Statuses":
+        """What `status` reads."""
+        from ledgermail.runs import Runs
+        from ledgermail.status import Statuses
+
+        return Statuses(
+            client=self.client,
+            runs=Runs(self.client),
+            gates=self.gates,
+            mailings=self.mailings,
+            clock=self.clock,
+            shards=self.settings.shards,
+        )
+
+
+@cache
+def app() -> App:
+    """The one of this process, from its environment. Raises ConfigurationError naming all that is wrong."""
+    return App(settings.read(os.environ), mailing.load())

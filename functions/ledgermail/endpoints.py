@@ -1,0 +1,149 @@
+"""What each function does with a request: read the body, call the part, say what came of it."""
+
+import uuid
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from flask import Request, Response
+
+from ledgermail import lookback, oidc
+from ledgermail.app import App
+from ledgermail.log import log
+from ledgermail.mailing import Mailing
+from ledgermail.prune import Pass
+from ledgermail.upkeep import Position
+from ledgermail.web import Body, Refused, answer, flag_of, holder_of, number_of, put_off, serve, text_of
+
+POST = frozenset({"POST"})
+GET = frozenset({"GET"})
+STARTABLE = ("scan", "sweep", "prune")  # what a holder of the trigger key may start
+
+
+def scan(app: App, request: Request) -> Response:
+    """Plan new matches: of one `mailing` or all; with `look_back`, those that were committed late."""
+    return _internal(app, request, lambda body: _scan(app, body))
+
+
+def deliver(app: App, request: Request) -> Response:
+    """Try the delivery that a task names."""
+    return _internal(app, request, lambda body: _deliver(app, body))
+
+
+def sweep(app: App, request: Request) -> Response:
+    """Recover what got stuck, from `shard` on."""
+    return _internal(app, request, lambda body: _sweep(app, body))
+
+
+def prune(app: App, request: Request) -> Response:
+    """Delete what is past its retention; with `dry_run`, only count it."""
+    return _internal(app, request, lambda body: _prune(app, body))
+
+
+def status(app: App, request: Request) -> Response:
+    """The counts, the identity and the ages; 503 when the promise is not kept."""
+    return serve(request, methods=GET, guard=oidc.guard_of(app.settings), act=lambda _: _status(app))
+
+
+def trigger(app: App, request: Request) -> Response:
+    """Start a scan, a sweep or a prune (`job`) for whoever knows the key: for schedulers other than Cloud Scheduler."""
+    guard = holder_of(app.settings.secrets["TRIGGER_KEY"])
+    return serve(request, methods=GET | POST, guard=guard, act=lambda body: _trigger(app, request, body))
+
+
+def _internal(app: App, request: Request, act: Callable[[Body], Response]) -> Response:
+    return serve(request, methods=POST, guard=oidc.guard_of(app.settings), act=act)
+
+
+def _scan(app: App, body: Body) -> Response:
+    back = flag_of(body, "look_back")
+    reports = []
+    for mailing in _mailings(app, body):
+        report = lookback.look_back(app.scanner, mailing) if back else app.scanner.scan(mailing)
+        if report.more:
+            app.tasks.go_on("scan", {"mailing": mailing.name, "look_back": back})
+        summary: dict[str, Any] = {
+            "mailing": mailing.name,
+            "more": report.more,
+            "stopped": report.stopped,
+            **report.counts,
+        }
+        log("scan.done", look_back=back, **summary)
+        reports.append(summary)
+    return answer({"scans": reports})
+
+
+def _mailings(app: App, body: Body) -> list[Mailing]:
+    if "mailing" not in body:
+        return list(app.mailings.values())
+    name = text_of(body, "mailing")
+    if name not in app.mailings:
+        raise Refused(400, f"mailing: there is no {name!r}")
+    return [app.mailings[name]]
+
+
+def _deliver(app: App, body: Body) -> Response:
+    result = app.worker.deliver(text_of(body, "delivery_id"))
+    said = {"delivery": result.what}
+    return answer(said) if result.wait is None else put_off(said, result.wait)
+
+
+def _sweep(app: App, body: Body) -> Response:
+    report = app.sweeper.sweep(number_of(body, "shard"))
+    if report.go_on_at is not None:
+        app.tasks.go_on("sweep", {"shard": report.go_on_at})
+    swept: dict[str, Any] = dict(report.counts)
+    log("sweep.done", go_on_at=report.go_on_at, **swept)
+    return answer({"swept": swept, "more": report.go_on_at is not None})
+
+
+def _prune(app: App, body: Body) -> Response:
+    report = app.pruner.prune(_pass_of(body))
+    if report.go_on is not None:
+        app.tasks.go_on("prune", _body_of(report.go_on))
+    counts: dict[str, dict[str, int]] = {}
+    for (mailing, state), count in report.counts.items():
+        counts.setdefault(mailing, {})[state] = count
+    return answer(
+        {
+            "prune_id": report.prune_id,
+            "counts": counts,
+            "deleted": report.deleted,
+            "runs_deleted": report.runs_deleted,
+            "more": report.go_on is not None,
+        }
+    )
+
+
+def _pass_of(body: Body) -> Pass:
+    after = None
+    if "at" in body:
+        try:
+            after = Position(datetime.fromisoformat(text_of(body, "at")), text_of(body, "delivery_id"))
+        except ValueError as error:
+            raise Refused(400, "at: must be a time in ISO 8601") from error
+    prune_id = text_of(body, "prune_id") if "prune_id" in body else uuid.uuid4().hex
+    return Pass(prune_id=prune_id, shard=number_of(body, "shard"), after=after, dry_run=flag_of(body, "dry_run"))
+
+
+def _body_of(current: Pass) -> dict[str, Any]:
+    """The body that `_pass_of` reads."""
+    body: dict[str, Any] = {"prune_id": current.prune_id, "shard": current.shard, "dry_run": current.dry_run}
+    if current.after is not None:
+        body |= {"at": current.after.at.isoformat(), "delivery_id": current.after.delivery_id}
+    return body
+
+
+def _status(app: App) -> Response:
+    report, healthy = app.statuses.report()
+    return answer(report, 200 if healthy else 503)
+
+
+def _trigger(app: App, request: Request, body: Body) -> Response:
+    """Started as a task: whoever asked need not wait, and a repeated call does no harm."""
+    job = request.args.get("job") or body.get("job")
+    if job not in STARTABLE:
+        raise Refused(400, f"job: must be one of {', '.join(STARTABLE)}")
+    if not app.tasks.go_on(job, {}):
+        return answer({"error": "the task could not be created"}, 503)
+    return answer({"started": job}, 202)

@@ -1,0 +1,148 @@
+"""The ledger: the only place where a delivery is read or changed."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from google.cloud import firestore
+
+from ledgermail import ids
+from ledgermail.delivery import Delivery, Document, Failure, Status, from_document, to_document
+from ledgermail.errors import InvalidDocument, LedgerUnavailable
+from ledgermail.policy import Policy
+from ledgermail.store import TROUBLE, Snapshot, call, ledger_errors, moment, read_at
+
+DELIVERIES = "deliveries"
+USERS = "users"
+CHANGE_TRIES = 5  # each lost race means that somebody else got on; more than this many is not a race any more
+
+Transition = Callable[[Delivery], Delivery]
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A delivery as Firestore had it: `written_at` is the precondition of the next change, `read_at` is now."""
+
+    delivery: Delivery
+    written_at: datetime
+    read_at: datetime
+
+
+@dataclass(frozen=True)
+class Found:
+    """A delivery's document and its user's, read together."""
+
+    document: Snapshot
+    user: Mapping[str, Any] | None
+
+    @property
+    def read_at(self) -> datetime:
+        """When both were read, by Firestore's clock."""
+        return read_at(self.document)
+
+
+class Ledger:
+    """Deliveries in Firestore. Every method raises LedgerUnavailable when Firestore gives no usable answer."""
+
+    def __init__(self, client: firestore.Client) -> None:
+        self._client = client
+        self._deliveries = client.collection(DELIVERIES)
+        self._users = client.collection(USERS)
+
+    def find(self, delivery_id: str) -> Found:
+        """Read a delivery and its user in one call, where the id still holds the user's; two reads in any case.
+
+        The document may not exist. Raises InvalidId for an id of no user.
+        """
+        user_id = ids.user_of(delivery_id)
+        delivery = self._deliveries.document(delivery_id)
+        if user_id is not None:
+            found, user = self._read(delivery, self._users.document(ids.user_key(user_id)))
+            return Found(found, user.to_dict())
+        (found,) = self._read(delivery)
+        owner = (found.to_dict() or {}).get("user_id", "")
+        return Found(found, self.user(owner) if owner else None)
+
+    def user(self, user_id: str) -> Mapping[str, Any] | None:
+        """Read one user's document; None when there is none. Raises InvalidId."""
+        (snapshot,) = self._read(self._users.document(ids.user_key(user_id)))
+        return snapshot.to_dict()
+
+    def users(self, user_ids: list[str]) -> Mapping[str, Mapping[str, Any]]:
+        """Read these users' documents in one call, one read each; those who do not exist are left out."""
+        snapshots = self._read(*(self._users.document(ids.user_key(user_id)) for user_id in user_ids))
+        documents = zip(user_ids, (snapshot.to_dict() for snapshot in snapshots), strict=True)
+        return {user_id: document for user_id, document in documents if document is not None}
+
+    def change(self, delivery_id: str, transition: Transition, known: Stored | None = None) -> Stored:
+        """Change a delivery by a pure transition: read, apply, commit if nobody was faster, else again.
+
+        `known` spares the first read. A transition that changes nothing writes nothing. A commit whose answer was lost is
+        settled by the next round: the transition, applied to what we wrote ourselves, changes nothing.
+
+        Raises what the transition raises, InvalidDocument and NewerSchema.
+        """
+        for _ in range(CHANGE_TRIES):
+            stored = known or self.read(delivery_id)
+            known = None
+            changed = transition(stored.delivery)
+            if changed == stored.delivery:
+                return stored
+            written_at = self._write(delivery_id, _difference(stored.delivery, changed), stored.written_at)
+            if written_at is not None:
+                return Stored(changed, written_at, stored.read_at)
+        raise LedgerUnavailable(f"change: no commit of {delivery_id} came through in {CHANGE_TRIES} tries")
+
+    def read(self, delivery_id: str) -> Stored:
+        """Read one delivery. Raises InvalidDocument (also when there is none) and NewerSchema."""
+        (snapshot,) = self._read(self._deliveries.document(delivery_id))
+        return stored(snapshot)
+
+    def set_aside(self, document: Snapshot, problem: InvalidDocument, policy: Policy) -> None:
+        """End a delivery that cannot be read as one: rejected, category `invalid`, with the field that is wrong."""
+        now = read_at(document)
+        fields = {
+            "status": Status.REJECTED,
+            "last_error": {
+                "category": "invalid",
+                "code": "",
+                "detail": Failure(category="", detail=str(problem)).detail,
+            },
+            "settled_at": now,
+            "prune_at": now + policy.retention,
+            "wake_at": firestore.DELETE_FIELD,
+            "unfinished_since": firestore.DELETE_FIELD,
+            "lease_expires_at": firestore.DELETE_FIELD,
+        }
+        self._write(document.id, fields, document.update_time)
+
+    def _write(self, delivery_id: str, fields: Document, written_at: datetime) -> datetime | None:
+        """Write under the precondition that nobody has since; None when that is not known to have worked."""
+        option = self._client.write_option(last_update_time=written_at)
+        try:
+            result = self._deliveries.document(delivery_id).update(fields, option=option, **call())
+        except TROUBLE:
+            return None
+        return moment(result.update_time)
+
+    def _read(self, *references: firestore.DocumentReference) -> list[Snapshot]:
+        """Read documents in one call, in the order asked for."""
+        with ledger_errors("read"):
+            snapshots = {s.reference.path: s for s in self._client.get_all(list(references), **call())}
+            return [snapshots[reference.path] for reference in references]
+
+
+def stored(snapshot: Snapshot) -> Stored:
+    """The delivery in a document. Raises InvalidDocument (also when there is no document) and NewerSchema."""
+    document = snapshot.to_dict()
+    if document is None:
+        raise InvalidDocument("delivery: does not exist")
+    return Stored(from_document(snapshot.id, document), snapshot.update_time, read_at(snapshot))
+
+
+def _difference(before: Delivery, after: Delivery) -> Document:
+    """The top-level fields to write; what only a newer version knows stays untouched."""
+    old, new = to_document(before), to_document(after)
+    changed = {name: value for name, value in new.items() if old.get(name) != value}
+    return changed | {name: firestore.DELETE_FIELD for name in old if name not in new}

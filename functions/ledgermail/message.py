@@ -1,0 +1,55 @@
+"""The SendGrid request for one mail, by the helpers of the sendgrid package. No I/O."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+from ledgermail.content import Rendered, one_line
+from ledgermail.eligibility import Recipient
+from ledgermail.settings import Settings
+
+
+@dataclass(frozen=True)
+class Message:
+    """One mail, ready to be sent."""
+
+    delivery_id: str
+    mailing: str
+    recipient: Recipient
+    content: Rendered
+
+
+def payload(message: Message, settings: Settings) -> dict[str, Any]:
+    """The JSON of a v3 Mail Send request.
+
+    The delivery id travels as a custom argument, which every later event carries, and as a stable Message-ID. Custom
+    arguments are stored by SendGrid: no address goes there.
+    """
+    from sendgrid.helpers.mail import Bcc, CustomArg, Email, Header, Mail, ReplyTo, To
+
+    mail = Mail(
+        from_email=Email(settings.sender, safe_name(settings.sender_name) or None),
+        subject=message.content.subject,
+        plain_text_content=message.content.text,  # the helper puts text before HTML, as SendGrid demands
+        html_content=message.content.html,
+    )
+    mail.add_to(To(message.recipient.address, safe_name(message.recipient.name) or None))
+    if settings.archive and settings.archive.lower() != message.recipient.address.lower():
+        mail.add_bcc(Bcc(settings.archive))  # the same address twice would be refused
+    if settings.reply_to:
+        mail.reply_to = ReplyTo(settings.reply_to)
+    mail.add_custom_arg(CustomArg("delivery_id", message.delivery_id))
+    mail.add_custom_arg(CustomArg("mailing", message.mailing))
+    mail.add_header(Header("Message-ID", message_id(message.delivery_id, settings.sender)))
+    request: dict[str, Any] = mail.get()
+    return request
+
+
+def message_id(delivery_id: str, sender: str) -> str:
+    """The same for every attempt of a delivery, so that a mailbox can tell a duplicate."""
+    return f"<{hashlib.sha256(delivery_id.encode()).hexdigest()[:32]}@{sender.rpartition('@')[2]}>"
+
+
+def safe_name(name: str) -> str:
+    """A display name that SendGrid takes: one line, without the characters that end a name in a header."""
+    return one_line(name.translate(str.maketrans(';,<>"', "     ")))

@@ -1,0 +1,91 @@
+"""Check the OIDC token that Cloud Tasks and Cloud Scheduler bring, where a function is told its audience.
+
+In the cloud IAM checks it and Cloud Run then strips the signature, so this is for a function that is reachable without IAM,
+and for the local cloud.
+"""
+
+import time
+from collections.abc import Mapping
+from functools import cache
+from threading import Lock
+from typing import Any
+
+import httpx
+from flask import Request
+
+from ledgermail.settings import Settings
+from ledgermail.web import Guard, Refused, anybody
+
+CERTS_SECONDS = 3600.0  # how long keys are kept; google-auth itself would fetch them for every token
+FETCH_SECONDS = 5.0
+
+
+def guard_of(settings: Settings) -> Guard:
+    """The guard of an internal function: a valid token for our audience from our task account, if we have an audience."""
+    if not settings.audience:
+        return anybody
+
+    def guard(request: Request) -> None:
+        scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+        if scheme != "Bearer" or _account(token, settings) != settings.task_account:
+            raise Refused(403, "the token is missing, not valid, or another's")
+
+    return guard
+
+
+def _account(token: str, settings: Settings) -> str | None:
+    """The verified address of the account that a token is for, or None."""
+    from google.auth.exceptions import GoogleAuthError
+    from google.oauth2 import id_token
+
+    try:
+        claims: Mapping[str, Any] = id_token.verify_token(
+            token,
+            _certs(),  # type: ignore[arg-type] # called as a Request is
+            audience=settings.audience,
+            certs_url=settings.certs_url,
+        )
+    except (GoogleAuthError, ValueError):
+        return None
+    return str(claims["email"]) if claims.get("email_verified") else None
+
+
+class _Response:
+    """What google-auth reads of an answer."""
+
+    def __init__(self, status: int, data: bytes) -> None:
+        self.status = status
+        self.data = data
+        self.headers: Mapping[str, str] = {}
+
+
+class _CachedFetch:
+    """A transport for google-auth that keeps what it has fetched for an hour."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._kept: dict[str, tuple[float, _Response]] = {}
+
+    def __call__(self, url: str, method: str = "GET", **_options: Any) -> _Response:
+        with self._lock:
+            fetched_at, response = self._kept.get(url, (float("-inf"), None))
+            if response is None or time.monotonic() - fetched_at > CERTS_SECONDS:
+                response = _fetch(method, url)
+                if response.status == 200:
+                    self._kept[url] = (time.monotonic(), response)
+            return response
+
+
+def _fetch(method: str, url: str) -> _Response:
+    from google.auth.exceptions import TransportError
+
+    try:
+        fetched = httpx.request(method, url, timeout=FETCH_SECONDS)
+    except httpx.HTTPError as error:
+        raise TransportError(type(error).__name__) from error  # type: ignore[no-untyped-call]
+    return _Response(fetched.status_code, fetched.content)
+
+
+@cache
+def _certs() -> _CachedFetch:
+    return _CachedFetch()

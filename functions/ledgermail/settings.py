@@ -1,0 +1,108 @@
+"""Settings: one frozen object read from the environment, with every problem reported at once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from ledgermail.declared import Declared, refuse
+
+PREFIX = "LEDGERMAIL_"
+MARGIN = timedelta(seconds=10)  # what claiming and settling may take around the provider's call
+SECRETS = {"deliver": "SENDGRID_KEY", "trigger": "TRIGGER_KEY"}  # which function reads which
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What one deployment decides. Secrets are absent where the function does not need them, and never in its repr."""
+
+    project: str
+    database: str
+    location: str
+    queue: str  # of deliveries
+    upkeep_queue: str  # of scans, sweeps and prunes that go on
+    function_url: str  # where a function answers: has the placeholder {function}
+    task_account: str  # the service account in whose name tasks call
+    audience: str  # of the OIDC token to check ourselves; empty where IAM has checked it
+    certs_url: str
+    sender: str
+    sender_name: str
+    reply_to: str
+    archive: str  # gets a blind copy of every mail; empty for none
+    sendgrid_url: str
+    shards: int
+    lease: timedelta
+    provider_timeout: timedelta
+    function_timeout: timedelta
+    time_box: timedelta  # a scan, sweep or prune stops itself after this long and goes on as a task
+    secrets: "Secrets"
+
+
+class Secrets:
+    """Keys by name. Prints as nothing."""
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        self._values = dict(values)
+
+    def __getitem__(self, name: str) -> str:
+        return self._values[name]
+
+
+def read(environment: Mapping[str, str]) -> Settings:
+    """Read and check. Raises ConfigurationError naming every variable that is missing or unusable."""
+    ours = {name.removeprefix(PREFIX): value for name, value in environment.items() if name.startswith(PREFIX)}
+    declared = Declared(ours, PREFIX)
+    settings = _read(declared, environment)
+    declared.unknown()
+    _check(declared, settings, environment)
+    refuse(declared.problems)
+    return settings
+
+
+def _read(declared: Declared, environment: Mapping[str, str]) -> Settings:
+    return Settings(
+        project=declared.text("PROJECT", environment.get("GOOGLE_CLOUD_PROJECT")),
+        database=declared.text("DATABASE", "(default)"),
+        location=declared.text("LOCATION"),
+        queue=declared.text("QUEUE", "deliver"),
+        upkeep_queue=declared.text("UPKEEP_QUEUE", "upkeep"),
+        function_url=declared.text("FUNCTION_URL"),
+        task_account=declared.text("TASK_ACCOUNT"),
+        audience=declared.text("AUDIENCE", ""),
+        certs_url=declared.text("CERTS_URL", "https://www.googleapis.com/oauth2/v3/certs"),
+        sender=declared.text("SENDER"),
+        sender_name=declared.text("SENDER_NAME", ""),
+        reply_to=declared.text("REPLY_TO", ""),
+        archive=declared.text("ARCHIVE", ""),
+        sendgrid_url=declared.text("SENDGRID_URL", "https://api.sendgrid.com"),
+        shards=declared.integer("SHARDS", 4, least=1, most=64),
+        lease=declared.duration("LEASE", timedelta(minutes=2)),
+        provider_timeout=declared.duration("PROVIDER_TIMEOUT", timedelta(seconds=20)),
+        function_timeout=declared.duration("FUNCTION_TIMEOUT", timedelta(seconds=60)),
+        time_box=declared.duration("TIME_BOX", timedelta(seconds=40)),
+        secrets=_secrets(declared, environment),
+    )
+
+
+def _secrets(declared: Declared, environment: Mapping[str, str]) -> Secrets:
+    """Every secret that is set; one is missed only where the function that reads it runs (FUNCTION_TARGET)."""
+    needed = SECRETS.get(environment.get("FUNCTION_TARGET", ""))
+    return Secrets({name: declared.text(name, None if name == needed else "") for name in SECRETS.values()})
+
+
+def _check(declared: Declared, settings: Settings, environment: Mapping[str, str]) -> None:
+    """Note what would break the promise although each value by itself is sound."""
+    if "{function}" not in settings.function_url:
+        declared.problem("FUNCTION_URL", "must have the placeholder {function}")
+    if settings.lease <= settings.provider_timeout + MARGIN:
+        declared.problem(
+            "LEASE", "must be longer than PROVIDER_TIMEOUT + 10s: a second worker would send while the first may"
+        )
+    if settings.lease <= settings.function_timeout:
+        declared.problem(
+            "LEASE", "must be longer than FUNCTION_TIMEOUT: an abandoned request goes on running until then"
+        )
+    if settings.time_box >= settings.function_timeout:
+        declared.problem("TIME_BOX", "must be shorter than FUNCTION_TIMEOUT")
+    if "K_SERVICE" in environment:
+        for name in sorted(n for n in environment if n.endswith("_EMULATOR_HOST")):
+            declared.problems.append(f"{name}: an emulator must not be named where mail is really sent")

@@ -1,0 +1,123 @@
+"""The edge to HTTP: which methods, which callers, which bodies; every request gets an explicit answer."""
+
+import hmac
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from math import ceil
+from typing import Any
+
+from flask import Request, Response
+
+from ledgermail.errors import InvalidId, LedgermailError, LedgerUnavailable
+from ledgermail.log import log, trace
+
+BODY_BYTES = 100_000  # ours are a few hundred
+UNAVAILABLE_WAIT = timedelta(seconds=30)
+
+
+@dataclass(frozen=True)
+class Refused(Exception):  # an answer, not a fault
+    """The request cannot be served: its HTTP status, and why."""
+
+    status: int
+    reason: str
+
+
+Body = dict[str, Any]
+Guard = Callable[[Request], None]
+Act = Callable[[Body], Response]
+
+
+def serve(request: Request, *, methods: frozenset[str], guard: Guard, act: Act) -> Response:
+    """Answer a request: the method first, then who is calling, and only then what it says. No refusal has a side effect."""
+    trace.set(_trace_of(request))
+    try:
+        if request.method not in methods:
+            raise Refused(405, f"use {' or '.join(sorted(methods))}")
+        guard(request)
+        return act(_body(request))
+    except Refused as refused:
+        log("request.refused", severity="WARNING", status=refused.status, reason=refused.reason)
+        response = answer({"error": refused.reason}, refused.status)
+        if refused.status == 405:
+            response.headers["Allow"] = ", ".join(sorted(methods))
+        return response
+    except InvalidId as error:
+        return answer({"error": str(error)}, 400)
+    except LedgerUnavailable as error:
+        log("request.put_off", severity="WARNING", error=str(error))
+        return put_off({"error": "the ledger is not available"}, UNAVAILABLE_WAIT)
+    except LedgermailError as error:
+        log("request.failed", severity="ERROR", error=f"{type(error).__name__}: {error}")
+        return answer({"error": type(error).__name__}, 500)
+
+
+def answer(body: Mapping[str, Any], status: int = 200) -> Response:
+    """A JSON answer."""
+    return Response(json.dumps(body), status, content_type="application/json")
+
+
+def put_off(body: Mapping[str, Any], wait: timedelta) -> Response:
+    """503: come again after this long. Cloud Tasks slows the whole queue down for it."""
+    response = answer(body, 503)
+    response.headers["Retry-After"] = str(max(1, ceil(wait.total_seconds())))
+    return response
+
+
+def anybody(_request: Request) -> None:
+    """The guard of functions that IAM guards."""
+
+
+def holder_of(key: str) -> Guard:
+    """The guard of a shared secret, in the header X-Ledgermail-Key or, for tools that only know URLs, as `key`."""
+
+    def guard(request: Request) -> None:
+        shown = request.headers.get("X-Ledgermail-Key") or request.args.get("key", "")
+        if not key or not hmac.compare_digest(shown.encode(), key.encode()):
+            raise Refused(403, "the key is missing or wrong")
+
+    return guard
+
+
+def text_of(body: Body, name: str) -> str:
+    """A field that must be there, as text."""
+    value = body.get(name)
+    if not isinstance(value, str) or not value:
+        raise Refused(400, f"{name}: must be text, and not empty")
+    return value
+
+
+def flag_of(body: Body, name: str) -> bool:
+    """A field that is true or false, and false when it is missing."""
+    value = body.get(name, False)
+    if not isinstance(value, bool):
+        raise Refused(400, f"{name}: must be true or false")
+    return value
+
+
+def number_of(body: Body, name: str, default: int = 0) -> int:
+    """A field that is a whole number of at least 0."""
+    value = body.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise Refused(400, f"{name}: must be a whole number of at least 0")
+    return value
+
+
+def _body(request: Request) -> Body:
+    """The JSON object of a request, whatever its content type says (Cloud Scheduler's is octet-stream); {} for nothing."""
+    raw = request.get_data() if (request.content_length or 0) <= BODY_BYTES else None
+    if raw is None:
+        raise Refused(413, f"the body is larger than {BODY_BYTES} bytes")
+    try:
+        body = json.loads(raw) if raw.strip() else {}
+    except ValueError as error:
+        raise Refused(400, "the body is not JSON") from error
+    if not isinstance(body, dict):
+        raise Refused(400, "the body is not a JSON object")
+    return body
+
+
+def _trace_of(request: Request) -> str:
+    return request.headers.get("X-Cloud-Trace-Context", "").partition("/")[0]

@@ -1,0 +1,207 @@
+"""Deliver: the steps of one attempt, in order, each short enough to see through.
+
+    gate -> read -> judge -> render -> claim -> send -> settle -> wake
+
+Nothing is sent before the claim is on record, and nothing stands between two changes of the ledger but the provider's call.
+What is wrong with a delivery is written down and answered 200, so that Cloud Tasks is done with it; what is wrong with the
+world around it is answered 503 with Retry-After, which slows the queue and spends no attempt.
+"""
+
+import random
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, assert_never
+
+from ledgermail import transitions
+from ledgermail.clock import Clock
+from ledgermail.content import Rendered, render
+from ledgermail.delivery import Delivery, Failure, Status
+from ledgermail.eligibility import Expire, Leave, Recipient, Suppress, judge
+from ledgermail.errors import ClaimLost, ContentError, InvalidDocument, LedgerUnavailable, NewerSchema
+from ledgermail.gate import MISCONFIGURED_WAIT, Gates
+from ledgermail.ledger import Found, Ledger, Stored, stored
+from ledgermail.log import log
+from ledgermail.mailing import Mailing
+from ledgermail.message import Message
+from ledgermail.outcomes import Accepted, Ambiguous, Misconfigured, Outcome, Rejected, Transient
+from ledgermail.policy import Policy
+from ledgermail.provider import SendGrid
+from ledgermail.tasks import Tasks, wake_of
+
+INFRASTRUCTURE_WAIT = timedelta(seconds=30)  # what a task is told to wait when the ledger or a newer worker is needed
+THROTTLED_WAIT = timedelta(seconds=30)  # where a 429 does not say how long
+TOO_LATE_TO_SEND = Failure(category="late", detail="the lease was too near its end to send")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a wake-up came to. With `wait`, the task is to come again, not before that; without, it is done."""
+
+    what: str
+    wait: timedelta | None = None
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One claimed try: the delivery as claimed, its mail, and when its reading began, on the monotonic clock."""
+
+    claimed: Stored
+    message: Message
+    policy: Policy
+    started: float
+
+    @property
+    def claim_id(self) -> str:
+        """The claim that it is made under."""
+        return self.claimed.delivery.claim_id or ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worker:
+    """What an attempt works with."""
+
+    ledger: Ledger
+    gates: Gates
+    tasks: Tasks
+    provider: SendGrid
+    mailings: Mapping[str, Mailing]
+    clock: Clock
+    lease: timedelta
+    provider_timeout: timedelta
+
+    def deliver(self, delivery_id: str) -> Answer:
+        """Answer one wake-up of a delivery. Raises InvalidId for what cannot be a delivery's id."""
+        started = self.clock.monotonic()
+        try:
+            wait = self.gates.read().wait(self.clock.now())
+            if wait is not None:
+                return Answer("held_back", wait)
+            return self._try(self.ledger.find(delivery_id), started)
+        except (LedgerUnavailable, NewerSchema) as error:
+            log("delivery.put_off", severity="WARNING", delivery_id=delivery_id, error=str(error))
+            return Answer("put_off", INFRASTRUCTURE_WAIT)
+        except ClaimLost as error:
+            log("delivery.not_mine", delivery_id=delivery_id, reason=str(error))
+            return Answer("not_mine")
+
+    def _try(self, found: Found, started: float) -> Answer:
+        if not found.document.exists:
+            log("delivery.no_such", severity="WARNING", delivery_id=found.document.id)
+            return Answer("no_such_delivery")
+        try:
+            current = stored(found.document)
+        except InvalidDocument as problem:
+            self.ledger.set_aside(found.document, problem, Policy())
+            log("delivery.invalid", severity="ERROR", delivery_id=found.document.id, problem=str(problem))
+            return Answer("invalid")
+        mailing = self.mailings.get(current.delivery.mailing)
+        if mailing is None:
+            return self._refuse(current, Policy(), f"mailing: there is no {current.delivery.mailing!r}")
+        return self._judged(current, mailing, found, started)
+
+    def _judged(self, current: Stored, mailing: Mailing, found: Found, started: float) -> Answer:
+        now, policy = current.read_at, mailing.policy
+        verdict = judge(current.delivery, found.user, mailing, now)
+        match verdict:
+            case Leave(reason):
+                return Answer(reason)
+            case Expire():
+                return self._close(current, lambda d: transitions.expire(d, now=now, policy=policy))
+            case Suppress(failure):
+                return self._close(current, lambda d: transitions.suppress(d, failure=failure, now=now, policy=policy))
+            case Recipient():
+                return self._prepared(current, mailing, verdict, found, started)
+        assert_never(verdict)
+
+    def _prepared(self, current: Stored, mailing: Mailing, to: Recipient, found: Found, started: float) -> Answer:
+        """Render before the claim: what cannot become a mail never costs an attempt."""
+        try:
+            content = render(mailing, current.delivery, found.user or {})
+        except ContentError as error:
+            return self._refuse(current, mailing.policy, str(error))
+        attempt = self._claim(current, mailing, to, content, started)
+        outcome = self._send(attempt)
+        return self._settle(attempt, outcome) if outcome is not None else self._let_go(attempt)
+
+    def _claim(self, current: Stored, mailing: Mailing, to: Recipient, content: Rendered, started: float) -> Attempt:
+        claim_id, now = uuid.uuid4().hex, current.read_at
+
+        def claim(delivery: Delivery) -> Delivery:
+            frozen = delivery.content and replace(delivery.content, version=mailing.version)
+            return transitions.claim(delivery, claim_id=claim_id, content=frozen, now=now, lease=self.lease)
+
+        claimed = self.ledger.change(current.delivery.id, claim, known=current)
+        log("delivery.claimed", **claimed.delivery.log_fields())
+        message = Message(claimed.delivery.id, mailing.name, to, content)
+        return Attempt(claimed, message, mailing.policy, started)
+
+    def _send(self, attempt: Attempt) -> Outcome | None:
+        """Make the provider's call, unless the lease could end during it: an instance may have been frozen since the claim."""
+        if self.clock.monotonic() - attempt.started >= (self.lease - self.provider_timeout).total_seconds():
+            return None
+        return self.provider.send(attempt.message)
+
+    def _settle(self, attempt: Attempt, outcome: Outcome) -> Answer:
+        """Outcome -> exactly one verb, under our claim; then whatever it asks for beyond the delivery itself."""
+        settled = self.ledger.change(
+            attempt.claimed.delivery.id, self._verb(attempt, outcome), known=attempt.claimed
+        ).delivery
+        log(f"delivery.{settled.status}", outcome=type(outcome).__name__, **settled.log_fields())
+        match outcome:
+            case Misconfigured(failure):
+                self.gates.open_breaker(MISCONFIGURED_WAIT, f"{failure.code} {failure.detail}".strip())
+                return Answer("held_back", MISCONFIGURED_WAIT)
+            case Transient(failure, hold) if failure.category == "throttled":
+                self.gates.open_breaker(hold or THROTTLED_WAIT, "429")
+            case _:
+                pass
+        if settled.status is Status.PENDING:
+            self.tasks.wake([wake_of(settled)])
+        return Answer(settled.status)
+
+    def _verb(self, attempt: Attempt, outcome: Outcome) -> Callable[[Delivery], Delivery]:
+        claim_id, policy = attempt.claim_id, attempt.policy
+        now = attempt.claimed.read_at + timedelta(seconds=self.clock.monotonic() - attempt.started)
+        delay = policy.backoff.delay(attempt.claimed.delivery.attempt, random.random())  # noqa: S311 # jitter
+        facts: dict[str, Any] = {"claim_id": claim_id, "now": now, "policy": policy}
+        match outcome:
+            case Accepted(reference):
+                return lambda d: transitions.accept(d, reference=reference, **facts)
+            case Rejected(failure):
+                return lambda d: transitions.reject(d, failure=failure, **facts)
+            case Transient(failure, hold):
+                later = max(delay, hold or delay)
+                return lambda d: transitions.retry(d, failure=failure, delay=later, **facts)
+            case Ambiguous(failure):
+                return lambda d: transitions.doubt(d, failure=failure, delay=delay, **facts)
+            case Misconfigured(failure):
+                return lambda d: transitions.release(d, failure=failure, **facts)
+        assert_never(outcome)
+
+    def _let_go(self, attempt: Attempt) -> Answer:
+        """Give an attempt back that has not been made."""
+        now, policy = attempt.claimed.read_at, attempt.policy
+        facts: dict[str, Any] = {"claim_id": attempt.claim_id, "now": now, "policy": policy}
+        return self._close(
+            attempt.claimed, lambda d: transitions.release(d, failure=TOO_LATE_TO_SEND, **facts), INFRASTRUCTURE_WAIT
+        )
+
+    def _refuse(self, current: Stored, policy: Policy, problem: str) -> Answer:
+        """End a delivery that cannot become a mail; one that is not pending is left as it is."""
+        if current.delivery.status is not Status.PENDING:
+            return Answer("finished")
+        failure = Failure(category="content", detail=problem)
+        return self._close(
+            current, lambda d: transitions.refuse(d, failure=failure, now=current.read_at, policy=policy)
+        )
+
+    def _close(self, current: Stored, verb: Callable[[Delivery], Delivery], wait: timedelta | None = None) -> Answer:
+        settled = self.ledger.change(current.delivery.id, verb, known=current).delivery
+        log(f"delivery.{settled.status}", **settled.log_fields(), **_why(settled))
+        return Answer(settled.status, wait)
+
+
+def _why(delivery: Delivery) -> dict[str, str]:
+    return {"reason": delivery.last_error.category} if delivery.last_error else {}

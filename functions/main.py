@@ -1,0 +1,51 @@
+"""The functions, and nothing else: each entry point hands its request to the part of the same name.
+
+Where it is deployed (K_SERVICE is set), bad settings refuse the start, so that such a revision never gets a request.
+"""
+
+import os
+
+import functions_framework
+from flask import Request, Response
+
+from ledgermail import endpoints
+from ledgermail.app import app
+
+if "K_SERVICE" in os.environ:
+    app()
+
+
+@functions_framework.http
+def scan(request: Request) -> Response:
+    """Cloud Scheduler, every minute: new matches become deliveries."""
+    return endpoints.scan(app(), request)
+
+
+@functions_framework.http
+def deliver(request: Request) -> Response:
+    """Cloud Tasks: one wake-up of one delivery."""
+    return endpoints.deliver(app(), request)
+
+
+@functions_framework.http
+def sweep(request: Request) -> Response:
+    """Cloud Scheduler, every few minutes: what got stuck goes on."""
+    return endpoints.sweep(app(), request)
+
+
+@functions_framework.http
+def prune(request: Request) -> Response:
+    """Cloud Scheduler, every day: what is past its retention goes."""
+    return endpoints.prune(app(), request)
+
+
+@functions_framework.http
+def status(request: Request) -> Response:
+    """Monitoring and operators: what became of everything."""
+    return endpoints.status(app(), request)
+
+
+@functions_framework.http
+def trigger(request: Request) -> Response:
+    """Any other scheduler, by a shared key: starts a scan, a sweep or a prune."""
+    return endpoints.trigger(app(), request)
