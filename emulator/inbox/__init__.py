@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import httpx
@@ -43,9 +44,10 @@ class Inbox:
         """Let the next sends fail in this way: see Fault for the ways."""
         self._call("POST", "/faults/next", json={"fault": fault, "times": times})
 
-    def advance(self, seconds: float) -> None:
-        """Move the server's clock forward."""
-        self._call("POST", "/clock", json={"advance_seconds": seconds})
+    def advance(self, seconds: float) -> datetime:
+        """Move the server's clock forward; its new time."""
+        answer = self._call("POST", "/clock", json={"advance_seconds": seconds})
+        return datetime.fromisoformat(answer.json()["now"])
 
     def clear(self) -> None:
         """Forget every mail and every count; the faults stay."""

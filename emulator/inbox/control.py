@@ -72,7 +72,7 @@ def _fault_routes(routes: Blueprint, faults: Faults) -> None:
     def order() -> Response:
         wanted = _body()
         times = wanted.get("times", 1)
-        if wanted.get("fault") not in set(Fault) or type(times) is not int or times < 1:
+        if wanted.get("fault") not in list(Fault) or type(times) is not int or times < 1:
             abort(_refusal(f"fault is one of {', '.join(Fault)}; times is an integer, at least 1"))
         faults.order(Fault(wanted["fault"]), times)
         return Response(status=204)
