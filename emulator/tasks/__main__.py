@@ -52,9 +52,8 @@ async def serve(options: argparse.Namespace) -> None:
     port = server.add_insecure_port(f"127.0.0.1:{options.port}")
     await server.start()
     control = start_control(state, dispatcher, signer)
-    announce(host=f"127.0.0.1:{port}", control=f"http://127.0.0.1:{control.server_port}")
+    announce(host=f"127.0.0.1:{port}", control=control)
     await asyncio.to_thread(until_parent_ends)
-    control.shutdown()
     dispatcher.abandon()
     await server.stop(grace=None)
 

@@ -20,16 +20,26 @@ _Endpoint = Callable[[dict[str, Any]], object]
 log = logging.getLogger(__name__)
 
 
-def start_control(state: State, dispatcher: Dispatcher, signer: TokenSigner) -> ThreadingHTTPServer:
-    """Serve the endpoints from a thread on a free port; each runs on the event loop that calls this."""
-    endpoints = _endpoints(state, dispatcher, signer)
-    loop = asyncio.get_running_loop()
+def start_control(state: State, dispatcher: Dispatcher, signer: TokenSigner) -> str:
+    """Serve the endpoints from a thread on a free port, for as long as the process lives; return their base URL.
 
+    Each endpoint runs on the event loop that calls this.
+    """
+    handler = _handler(_endpoints(state, dispatcher, signer), asyncio.get_running_loop())
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    Thread(target=server.serve_forever, name="control", daemon=True).start()
+    return f"http://127.0.0.1:{server.server_port}"
+
+
+def _handler(
+    endpoints: dict[tuple[str, str], _Endpoint], loop: asyncio.AbstractEventLoop
+) -> type[BaseHTTPRequestHandler]:
     async def run(endpoint: _Endpoint, body: dict[str, Any]) -> object:
         return endpoint(body)
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # head and body are two writes; the second would wait 40 ms for an ACK
 
         def _serve(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -56,9 +66,7 @@ def start_control(state: State, dispatcher: Dispatcher, signer: TokenSigner) -> 
         def log_message(self, format: str, *args: object) -> None:
             log.debug(format, *args)
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    Thread(target=server.serve_forever, name="control", daemon=True).start()
-    return server
+    return Handler
 
 
 def _endpoints(state: State, dispatcher: Dispatcher, signer: TokenSigner) -> dict[tuple[str, str], _Endpoint]:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from google.cloud import tasks_v2
 
@@ -50,11 +51,11 @@ def _task_headers(queue_name: str, task: LiveTask) -> dict[str, str]:
     return headers
 
 
-def _authorization(request: object, signer: TokenSigner) -> dict[str, str]:
-    match request.WhichOneof("authorization_header"):  # type: ignore[attr-defined]
+def _authorization(request: Any, signer: TokenSigner) -> dict[str, str]:
+    match request.WhichOneof("authorization_header"):
         case "oidc_token":
-            wanted = request.oidc_token  # type: ignore[attr-defined]
-            token = signer.token(wanted.service_account_email, wanted.audience or request.url)  # type: ignore[attr-defined]
+            wanted = request.oidc_token
+            token = signer.token(wanted.service_account_email, wanted.audience or request.url)
         case "oauth_token":
             token = _OAUTH_TOKEN
         case _:
