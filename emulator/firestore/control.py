@@ -26,6 +26,8 @@ from emulator.firestore.faults import Fault, Faults, InvalidFaultError
 from emulator.firestore.indexes import Indexes
 from emulator.firestore.meter import Meter
 
+FARTHEST = timedelta(days=3660)  # far below the year 9999, where time ends
+
 
 class BadRequestError(Exception):
     """The request makes no sense; the message names the field."""
@@ -74,8 +76,8 @@ def _project(parameters: dict[str, str]) -> str:
 
 def _seconds(body: dict[str, Any]) -> float:
     seconds = body.get("advance_seconds")
-    if not isinstance(seconds, int | float) or seconds < 0:
-        raise BadRequestError(f"advance_seconds: {seconds!r} is not a number of seconds, 0 or more")
+    if not isinstance(seconds, int | float) or not 0 <= seconds <= FARTHEST.total_seconds():
+        raise BadRequestError(f"advance_seconds: {seconds!r} is not between 0 and {FARTHEST.total_seconds():.0f}")
     return seconds
 
 
