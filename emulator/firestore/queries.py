@@ -1,0 +1,145 @@
+"""Queries: what a structured query asks for, and the documents it finds."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from itertools import islice
+
+from emulator.firestore.collection import Collection
+from emulator.firestore.cursors import LEAST, MOST, Order, cursor_stretches, cursor_tests
+from emulator.firestore.documents import Version
+from emulator.firestore.fields import masked
+from emulator.firestore.filters import Stretch, Test, compiled, leaves, stretches
+from emulator.firestore.messages import Document, Message
+from emulator.firestore.paths import NAME_PATH, FieldPath, field_path
+from emulator.firestore.query_rules import DESCENDING, check_query, is_inequality
+from emulator.firestore.store import Database
+from emulator.firestore.values import Key
+
+INDEX_FROM = 100  # documents; in a smaller collection looking at all of them is as fast
+Selection = Callable[[Message], Message]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A structured query, checked and made ready to run."""
+
+    parent: str
+    collection_id: str
+    descendants: bool
+    passes: Test
+    stretches: tuple[Stretch, ...]
+    orders: tuple[Order, ...]  # complete: it ends with the name
+    offset: int
+    limit: int | None
+    select: Selection
+
+    @classmethod
+    def of(cls, parent: str, query: Message, summed: Iterable[FieldPath] = ()) -> "Plan":
+        """Read a query; ``summed`` are fields that a document must have besides. Raises Refused, INVALID_ARGUMENT."""
+        check_query(query)
+        source = query.from_[0] if query.from_ else None
+        orders = _orders(query, summed)
+        return cls(
+            parent,
+            source.collection_id if source else "",
+            source.all_descendants if source else True,
+            _test(query, orders),
+            (*(stretches(query.where) if query.HasField("where") else ()), *cursor_stretches(query, orders)),
+            orders,
+            query.offset,
+            query.limit.value if query.HasField("limit") else None,
+            _selection(query),
+        )
+
+    def run(self, database: Database, at: datetime | None) -> tuple[list[Message], int]:
+        """Return the stored documents found, in order, and how many the offset skipped. ``at`` None: now."""
+        collections = database.collections(self.parent, self.collection_id, descendants=self.descendants)
+        found = self._in_order(collections, at)
+        skipped = sum(1 for _ in islice(found, self.offset))
+        return [version.document for version in islice(found, self.limit)], skipped
+
+    def _in_order(self, collections: list[Collection], at: datetime | None) -> Iterator[Version]:
+        stretch = self._order_stretch()
+        if len(collections) == 1 and at is None and stretch is not None and self.limit is not None:
+            ordered = collections[0].between(stretch.path, stretch.low, stretch.high, descending=self.orders[0][1])
+            return filter(self.passes, ordered)
+        found = [version for one in collections for version in self._candidates(one, at) if self.passes(version)]
+        return iter(self._sorted(found))
+
+    def _order_stretch(self) -> Stretch | None:
+        """Return the stretch to walk along when the index of the first order's field has the whole order."""
+        (path, descending), *rest = self.orders
+        if any(order != (NAME_PATH, descending) for order in rest):
+            return None
+        if any(stretch.low == stretch.high for stretch in self.stretches):
+            return None  # an equality picks fewer
+        own = [stretch for stretch in self.stretches if stretch.path == path]
+        low = max((stretch.low for stretch in own), default=LEAST)
+        return Stretch(path, low, min((stretch.high for stretch in own), default=MOST))
+
+    def _candidates(self, collection: Collection, at: datetime | None) -> Iterator[Version]:
+        """Yield all documents that may pass, by the shortest stretch of an index where there is one."""
+        if at is None and self.stretches and len(collection) > INDEX_FROM:
+            best = min(self.stretches, key=lambda s: collection.count(s.path, s.low, s.high))
+            return collection.between(best.path, best.low, best.high, descending=False)
+        return collection.at(at)
+
+    def _sorted(self, found: list[Version]) -> list[Version]:
+        for path, descending in reversed(self.orders):
+            found.sort(key=partial(_ordered_key, path), reverse=descending)
+        return found
+
+
+def _ordered_key(path: FieldPath, version: Version) -> Key:
+    key = version.key(path)
+    assert key is not None  # what lacks an ordered field did not pass
+    return key
+
+
+def _orders(query: Message, summed: Iterable[FieldPath]) -> tuple[Order, ...]:
+    """Return the orders the query names, those its inequalities and sums add, and the name."""
+    orders = {field_path(item.field.field_path): item.direction == DESCENDING for item in query.order_by}
+    last = next(reversed(orders.values()), False)
+    unequal = (
+        sorted(_field(leaf) for leaf in leaves(query.where) if is_inequality(leaf)) if query.HasField("where") else []
+    )
+    if NAME_PATH not in orders:
+        for path in (*(path for path in unequal if path != NAME_PATH), *summed, NAME_PATH):
+            orders.setdefault(path, last)
+    return tuple(orders.items())
+
+
+def _field(leaf: Message) -> FieldPath:
+    return field_path(getattr(leaf, leaf.WhichOneof("filter_type")).field.field_path)
+
+
+def _test(query: Message, orders: Sequence[Order]) -> Test:
+    """Return the test of a document: it has the ordered fields, passes the filter and lies between the cursors."""
+    paths = [path for path, _ in orders[:-1]]
+    tests = [compiled(query.where)] if query.HasField("where") else []
+    tests += cursor_tests(query, orders)
+
+    def passes(version: Version) -> bool:
+        return all(version.key(path) is not None for path in paths) and all(test(version) for test in tests)
+
+    return passes
+
+
+def projection(mask: Message) -> Selection:
+    """Return what cuts a document down to the fields of a mask, a list of field paths."""
+    paths = [path for path in map(field_path, mask) if path != NAME_PATH]
+
+    def select(document: Message) -> Message:
+        selected = Document(name=document.name, create_time=document.create_time, update_time=document.update_time)
+        masked(selected.fields, document.fields, paths)
+        return selected
+
+    return select
+
+
+def _selection(query: Message) -> Selection:
+    if not query.HasField("select"):
+        return lambda document: document
+    return projection([field.field_path for field in query.select.fields])

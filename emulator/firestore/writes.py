@@ -1,0 +1,144 @@
+"""Writes: what they may say, their preconditions, and what they make of a document."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from grpc import StatusCode
+
+from emulator.firestore.documents import timestamp
+from emulator.firestore.fields import masked
+from emulator.firestore.limits import check_fields, check_size
+from emulator.firestore.messages import Document, Message, WriteResult
+from emulator.firestore.paths import NAME_PATH, DocumentName, FieldPath, document_name, field_path
+from emulator.firestore.refusals import Refused, failed_precondition, invalid
+from emulator.firestore.store import Database
+from emulator.firestore.transforms import apply_transform, check_transforms
+
+
+@dataclass(frozen=True)
+class Write:
+    """One write that is well formed."""
+
+    message: Message
+    name: DocumentName
+    mask: tuple[FieldPath, ...] | None  # None: the document is replaced
+    transforms: Sequence[Message]
+
+    @property
+    def deletes(self) -> bool:
+        """Whether it deletes the document."""
+        return bool(self.message.WhichOneof("operation") == "delete")
+
+
+def read_write(message: Message, database: str) -> Write:
+    """Check a write of a request. Raises Refused, INVALID_ARGUMENT."""
+    match message.WhichOneof("operation"):
+        case "update":
+            name, transforms = message.update.name, message.update_transforms
+            check_fields(message.update.fields)
+        case "delete":
+            name, transforms = message.delete, message.update_transforms
+            if transforms:
+                raise invalid("a delete must not specify a update transform.")
+        case "transform":
+            name, transforms = message.transform.document, message.transform.field_transforms
+        case _:
+            raise invalid("empty write operation")
+    check_transforms(transforms)
+    parts = document_name(name)
+    if parts.database != database:
+        raise invalid(f'Document name "{name}" is not in the database "{database}" of the request.')
+    return Write(message, parts, _mask(message), transforms)
+
+
+def _mask(message: Message) -> tuple[FieldPath, ...] | None:
+    if message.WhichOneof("operation") == "transform":
+        return ()
+    if not message.HasField("update_mask"):
+        return None
+    paths = dict.fromkeys(field_path(path) for path in message.update_mask.field_paths)
+    return tuple(path for path in paths if path != NAME_PATH)
+
+
+@dataclass
+class Commit:
+    """Writes applied one after the other, before they are stored."""
+
+    database: Database
+    now: datetime
+    changes: dict[DocumentName, Message | None] = field(default_factory=dict)
+    _transformed: list[tuple[DocumentName, list[Message]]] = field(default_factory=list)
+
+    def apply(self, writes: Iterable[Write]) -> list[Message]:
+        """Apply the writes; return a WriteResult for each. Raises Refused; then nothing of it may be stored."""
+        for write in writes:
+            self._apply(write)
+        kept = {name for name, document in self.changes.items() if self._same(name, document)}
+        results = [self._result(name, results, kept) for name, results in self._transformed]
+        for name in kept:
+            del self.changes[name]
+        return results
+
+    def _apply(self, write: Write) -> None:
+        name = write.name
+        current = self.changes[name] if name in self.changes else self.database.get(name)
+        _check_precondition(write, current)
+        if write.deletes:
+            self.changes[name] = None
+            self._transformed.append((name, []))
+            return
+        new = self._merged(write, current)
+        transformed = [apply_transform(new.fields, transform, self.now) for transform in write.transforms]
+        check_size(new)
+        self.changes[name] = new
+        self._transformed.append((name, transformed))
+
+    def _merged(self, write: Write, current: Message | None) -> Message:
+        new = Document(name=write.name.text, update_time=timestamp(self.now))
+        new.create_time.CopyFrom(current.create_time if current is not None else new.update_time)
+        if write.mask is None:
+            new.fields.MergeFrom(write.message.update.fields)
+        else:
+            if current is not None:
+                new.fields.MergeFrom(current.fields)
+            masked(new.fields, write.message.update.fields, write.mask)
+        return new
+
+    def _same(self, name: DocumentName, document: Message | None) -> bool:
+        """Whether the commit leaves the document as it was; then it keeps its update time."""
+        old = self.database.get(name)
+        if old is None or document is None:
+            return old is document
+        return _content(old) == _content(document)
+
+    def _result(self, name: DocumentName, transformed: list[Message], kept: set[DocumentName]) -> Message:
+        document = self.database.get(name) if name in kept else self.changes[name]
+        result = WriteResult(transform_results=transformed)
+        if document is not None:
+            result.update_time.CopyFrom(document.update_time)
+        return result
+
+
+def _content(document: Message) -> bytes:
+    """Return the fields in a form in which also NaN is equal to itself, and -0.0 is not 0.0."""
+    return Document(fields=document.fields).SerializeToString(deterministic=True)  # type: ignore[no-any-return]
+
+
+def _check_precondition(write: Write, current: Message | None) -> None:
+    condition = write.message.current_document
+    match condition.WhichOneof("condition_type"):
+        case "exists":
+            if condition.exists and current is None:
+                raise Refused(StatusCode.NOT_FOUND, f"No document to update: {write.name.text}")
+            if not condition.exists and current is not None:
+                raise Refused(StatusCode.ALREADY_EXISTS, f"Document already exists: {write.name.text}")
+        case "update_time":
+            stored = 0 if current is None else current.update_time.ToMicroseconds()
+            wanted = condition.update_time.ToMicroseconds()
+            if stored != wanted:
+                raise failed_precondition(
+                    f"the stored version ({stored}) does not match the required base version ({wanted})"
+                )
+        case _:
+            pass
