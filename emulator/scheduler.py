@@ -179,6 +179,7 @@ class Scheduler:
     def _serve(self) -> None:
         with contextlib.suppress(asyncio.CancelledError):
             self._loop.run_until_complete(self._keeping)
+        self._loop.run_until_complete(self._loop.shutdown_default_executor())  # where names are looked up
         self._loop.close()
 
     async def _keep_all(self, since: datetime) -> None:

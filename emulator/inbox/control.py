@@ -80,10 +80,24 @@ def _fault_routes(routes: Blueprint, faults: Faults) -> None:
 
 def as_json(mail: Mail) -> dict[str, object]:
     """A mail as the list shows it: everything but the raw request."""
-    fields = asdict(mail)
-    del fields["raw"]
-    sender = fields.pop("sender")
-    return {**fields, "from": sender, "delivery_id": mail.delivery_id, "received_at": mail.received_at.isoformat()}
+    return {
+        "id": mail.id,
+        "message_id": mail.message_id,
+        "delivery_id": mail.delivery_id,
+        "number": mail.number,
+        "copy": mail.copy,
+        "received_at": mail.received_at.isoformat(),
+        "from": mail.sender,
+        "to": mail.to,
+        "cc": mail.cc,
+        "bcc": mail.bcc,
+        "subject": mail.subject,
+        "text": mail.text,
+        "html": mail.html,
+        "headers": mail.headers,
+        "custom_args": mail.custom_args,
+        "attachments": [asdict(file) for file in mail.attachments],
+    }
 
 
 def _body() -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import accumulate
+from types import NoneType
 
 
 class FaultPlanError(Exception):
@@ -44,10 +45,22 @@ class Plan:
     reset_after: int = 2  # seconds until X-RateLimit-Reset, where retry_after does not say
 
 
+_NUMBERS: Mapping[str, tuple[type, ...]] = {
+    "seed": (int,),
+    "only_first": (int, NoneType),
+    "hang_seconds": (int, float),
+    "retry_after": (int, NoneType),
+    "reset_after": (int,),
+}
+
+
 def read_plan(wanted: object) -> Plan:
     """The plan in a JSON object whose keys are the fields of Plan. Raises FaultPlanError."""
     if not isinstance(wanted, dict) or not wanted.keys() <= Plan.__dataclass_fields__.keys():
         raise FaultPlanError(f"faults are an object of {', '.join(Plan.__dataclass_fields__)}")
+    for name, types in _NUMBERS.items():
+        if not isinstance(wanted.get(name, 0), types):
+            raise FaultPlanError(f"{name}: {wanted[name]!r} is no such number")
     try:
         rates = {Fault(name): float(rate) for name, rate in wanted.get("rates", {}).items()}
     except (AttributeError, TypeError, ValueError) as error:

@@ -28,7 +28,7 @@ def test_the_list_is_newest_first_with_counts_and_marks_copies(box: Inbox, http:
     assert page.count("copy 2") == 1
     assert "Accepted 3" in page
     assert "Duplicates 1" in page
-    assert "Ann &lt;ann@mail.org&gt;" in page
+    assert page.count("ann@mail.org") == 3
 
 
 def test_the_search_finds_by_subject_and_keeps_its_words_in_the_box(box: Inbox, http: httpx.Client) -> None:
@@ -67,7 +67,9 @@ def test_a_hostile_subject_is_shown_as_text(box: Inbox, http: httpx.Client, path
 def test_a_mail_is_shown_as_html_text_headers_and_request(box: Inbox, http: httpx.Client) -> None:
     send(http)
     here = f"/mails/{box.mails()[0]['id']}"
-    assert f'<iframe src="{here}/html" sandbox="' in http.get(here).text
+    opened = http.get(here).text
+    assert f'<iframe src="{here}/html" sandbox="' in opened
+    assert "Ann &lt;ann@mail.org&gt;" in opened
     assert '<pre class="text">text</pre>' in http.get(here, params={"view": "text"}).text
     assert "&lt;u_j@example.com&gt;" in http.get(here, params={"view": "headers"}).text
     assert "&#34;personalizations&#34;: [" in http.get(here, params={"view": "request"}).text

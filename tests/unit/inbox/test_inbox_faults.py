@@ -75,6 +75,10 @@ def test_a_new_plan_releases_what_hangs() -> None:
         {"rates": {"cut": 0.6, "hang": 0.6}},
         {"rates": {"cut": "much"}},
         {"rates": ["cut"]},
+        {"seed": "one"},
+        {"only_first": 1.5},
+        {"hang_seconds": None},
+        {"retry_after": "2"},
     ],
 )
 def test_a_plan_that_cannot_be_read_is_refused(wanted: object) -> None:
