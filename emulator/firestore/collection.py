@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from emulator.firestore.documents import Record, Version
-from emulator.firestore.paths import NAME_PATH, DocumentName, FieldPath
+from emulator.firestore.paths import NAME_PATH, DocumentName, FieldPath, id_order
 from emulator.firestore.values import Key
 
 Entry = tuple[Key, str]  # a field's key and the document's id
@@ -42,9 +42,9 @@ class Collection:
         new = version if version.document is not None else None
         record.versions.append(version)
         if old is None and new is not None:
-            insort(self._living, name.id)
+            insort(self._living, name.id, key=id_order)
         elif old is not None and new is None:
-            del self._living[bisect_left(self._living, name.id)]
+            del self._living[bisect_left(self._living, id_order(name.id), key=id_order)]
         for path, entries in self._indexes.items():
             _move(entries, name.id, old.key(path) if old else None, new.key(path) if new else None)
 
@@ -58,7 +58,7 @@ class Collection:
 
     def at(self, time: datetime | None) -> Iterator[Version]:
         """Yield the documents living at that time (now: None), in the order of their ids."""
-        for id_ in self._living if time is None else sorted(self._records):
+        for id_ in self._living if time is None else sorted(self._records, key=id_order):
             version = self._records[id_].at(time)
             if version is not None:
                 yield version

@@ -2,7 +2,7 @@
 
 from emulator.firestore.fields import Fields
 from emulator.firestore.messages import Message
-from emulator.firestore.paths import MAX_ID_BYTES, check_reference, is_reserved, segments_of
+from emulator.firestore.paths import MAX_ID_BYTES, check_reference, is_reserved
 from emulator.firestore.refusals import invalid
 from emulator.firestore.values import is_vector
 
@@ -74,7 +74,7 @@ def document_size(document: Message) -> int:
 
 def name_size(name: str) -> int:
     """Return what a document's name counts for, in bytes."""
-    return sum(_text_size(segment) for segment in segments_of(name)[_DATABASE_SEGMENTS:]) + _NAME_OVERHEAD
+    return sum(_text_size(segment) for segment in name.split("/")[_DATABASE_SEGMENTS:]) + _NAME_OVERHEAD
 
 
 def value_size(value: Message) -> int:

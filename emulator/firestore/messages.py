@@ -8,10 +8,23 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 Message: TypeAlias = Any  # a raw message; which one is said by the parameter's name
 
+ListenResponse: Any = types.ListenResponse.pb()
+TargetChange: Any = types.TargetChange.pb()
 Value: Any = types.Value.pb()
 Document: Any = types.Document.pb()
 WriteResult: Any = types.WriteResult.pb()
 StructuredQuery: Any = types.StructuredQuery.pb()
 FieldTransform: Any = types.DocumentTransform.FieldTransform.pb()
 
-__all__ = ["Document", "Empty", "FieldTransform", "Message", "StructuredQuery", "Timestamp", "Value", "WriteResult"]
+__all__ = [
+    "Document",
+    "Empty",
+    "FieldTransform",
+    "ListenResponse",
+    "Message",
+    "StructuredQuery",
+    "TargetChange",
+    "Timestamp",
+    "Value",
+    "WriteResult",
+]

@@ -13,7 +13,7 @@ NAME_PATH: FieldPath = (NAME,)
 MAX_ID_BYTES = 1500  # of a document, a collection, a field's name
 MAX_SEGMENTS = 200  # of collections and documents together: 100 levels
 _RESERVED = re.compile(r"__.*__", re.DOTALL)
-_NUMERIC_ID = re.compile(r"__id-?\d+__")  # how an id imported from Datastore is spelt; allowed
+_NUMERIC_ID = re.compile(r"__id(-?\d+)__")  # how an id imported from Datastore is spelt; allowed
 _DATABASE = re.compile(r"projects/[^/]+/databases/[^/]+")
 _SEGMENT = re.compile(r"([a-zA-Z_][a-zA-Z_0-9]*)|`((?:[^`\\]|\\.)+)`", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
@@ -82,9 +82,15 @@ def project_of(name: str) -> str:
 
 
 @lru_cache(maxsize=65536)
-def segments_of(name: str) -> tuple[str, ...]:
-    """Return what names are ordered by."""
-    return tuple(name.split("/"))
+def name_order(name: str) -> tuple[tuple[str | int, ...], ...]:
+    """Return what names are ordered by: segment by segment, numeric ids before all others."""
+    return tuple(id_order(segment) for segment in name.split("/"))
+
+
+def id_order(segment: str) -> tuple[str | int, ...]:
+    """Return what collection and document ids are ordered by."""
+    numeric = _NUMERIC_ID.fullmatch(segment) if segment.startswith("__id") else None
+    return ("", int(numeric[1])) if numeric else (segment,)  # no id is empty
 
 
 @lru_cache(maxsize=16384)

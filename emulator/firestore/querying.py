@@ -30,6 +30,7 @@ async def run_query(realm: Realm, request: Message) -> list[Message]:
     responses = [RunQueryResponse(document=plan.select(document), read_time=read_time) for document in documents]
     responses = responses or [RunQueryResponse(read_time=read_time)]
     responses[0].skipped_results = skipped
+    responses[-1].done = True
     return [RunQueryResponse(transaction=view.opened), *responses] if view.opened else responses
 
 

@@ -5,7 +5,7 @@ from grpc import StatusCode
 
 from emulator.firestore.documents import timestamp
 from emulator.firestore.messages import Document, Message, StructuredQuery
-from emulator.firestore.paths import check_collection_id, document_name, parent_database, segments_of
+from emulator.firestore.paths import check_collection_id, document_name, name_order, parent_database
 from emulator.firestore.queries import Plan, projection
 from emulator.firestore.query_rules import ASCENDING, DESCENDING
 from emulator.firestore.realm import Realm, Tenant, View
@@ -33,11 +33,8 @@ async def batch_get_documents(realm: Realm, request: Message) -> list[Message]:
         else:
             found = select(document) if select else document
             responses.append(BatchGetDocumentsResponse(found=found, read_time=read_time))
-    if view.opened:
-        responses = responses or [BatchGetDocumentsResponse(read_time=read_time)]
-        responses[0].transaction = view.opened
     realm.bill_reads("BatchGetDocuments", names)
-    return responses
+    return [BatchGetDocumentsResponse(transaction=view.opened), *responses] if view.opened else responses
 
 
 async def get_document(realm: Realm, request: Message) -> Message:
@@ -69,7 +66,7 @@ async def list_documents(realm: Realm, request: Message) -> Message:
     await tenant.lock(view, [document_name(document.name) for document in page])
     reads = sum(document.HasField("create_time") for document in page)
     realm.meter.count(tenant.project, "ListDocuments", request.collection_id, reads=max(reads, 1))
-    if request.HasField("mask"):
+    if request.mask.field_paths:
         select = projection(request.mask.field_paths)
         page = [select(document) if document.HasField("create_time") else document for document in page]
     return ListDocumentsResponse(documents=page, next_page_token=str(start + size) if more else "")
@@ -102,7 +99,7 @@ def _with_missing(tenant: Tenant, request: Message, view: View) -> list[Message]
     found = {document.name: document for document in _ordered(tenant, request, view)}
     for name in tenant.documents.missing(request.parent, request.collection_id, view.at):
         found.setdefault(name, Document(name=name))
-    return [found[name] for name in sorted(found, key=segments_of)]
+    return [found[name] for name in sorted(found, key=name_order)]
 
 
 def _offset(page_token: str) -> int:

@@ -1,5 +1,6 @@
 """What the service works on: every database with its transactions, the clock, the meter, the indexes."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -57,6 +58,7 @@ class Realm:
     clock: Clock
     meter: Meter
     indexes: Indexes | None
+    listeners: set[asyncio.Event] = field(default_factory=set)  # set when anything has changed
     _tenants: dict[str, Tenant] = field(default_factory=dict)
 
     def tenant(self, database: str) -> Tenant:
@@ -70,6 +72,12 @@ class Realm:
         for name, tenant in list(self._tenants.items()):
             if project in (None, tenant.project):
                 del self._tenants[name]
+        self.changed()
+
+    def changed(self) -> None:
+        """Wake those that listen."""
+        for listener in self.listeners:
+            listener.set()
 
     def bill_reads(self, rpc: str, names: Iterable[DocumentName]) -> None:
         """Count one read for each document asked for, whether it exists or not."""

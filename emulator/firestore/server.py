@@ -8,7 +8,7 @@ import grpc
 import grpc.aio
 from google.cloud.firestore_v1 import types
 
-from emulator.firestore import querying, reading, writing
+from emulator.firestore import listening, querying, reading, writing
 from emulator.firestore.faults import HANG, Fault, Faults
 from emulator.firestore.messages import Message
 from emulator.firestore.realm import Realm
@@ -52,7 +52,7 @@ class Desk:
         streams: dict[str, Any] = {
             rpc: grpc.unary_stream_rpc_method_handler(self._stream(rpc, *how)) for rpc, how in STREAMS.items()
         }
-        return unary | streams
+        return unary | streams | {"Listen": grpc.stream_stream_rpc_method_handler(self._listen)}
 
     def _unary(self, rpc: str, request_type: Any, handler: Handler) -> Callable[[bytes, Any], Awaitable[bytes]]:
         async def answer(raw: bytes, context: Any) -> bytes:
@@ -67,6 +67,13 @@ class Desk:
                 yield response.SerializeToString()
 
         return answer
+
+    async def _listen(self, requests: AsyncIterator[bytes], context: Any) -> AsyncIterator[bytes]:
+        try:
+            async for response in listening.listen(self._realm, requests):
+                yield response.SerializeToString()
+        except Refused as refused:
+            await context.abort(refused.code, refused.text)
 
     async def _answer(self, rpc: str, request_type: Any, handler: Handler, raw: bytes, context: Any) -> Any:
         if len(raw) > MAX_REQUEST_BYTES:

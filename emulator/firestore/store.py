@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from emulator.firestore.collection import Collection
 from emulator.firestore.documents import Version
 from emulator.firestore.messages import Message
-from emulator.firestore.paths import DocumentName, segments_of
+from emulator.firestore.paths import DocumentName, name_order
 
 HISTORY = timedelta(hours=1)  # how far back a read_time may lie (docs: "Read data at a specific time")
 
@@ -42,7 +42,7 @@ class Database:
             return [one] if one else []
         group = self._groups.get(collection_id, {}) if collection_id else self._collections
         found = [c for name, c in group.items() if _below(name, parent, descendants=descendants)]
-        return sorted(found, key=lambda collection: segments_of(collection.name))
+        return sorted(found, key=lambda collection: name_order(collection.name))
 
     def collection_ids(self, parent: str, at: datetime | None) -> list[str]:
         """Return the ids of the collections of a document or the database, those with missing documents too."""

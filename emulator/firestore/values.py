@@ -10,7 +10,7 @@ from math import isnan
 from typing import Any
 
 from emulator.firestore.messages import Message
-from emulator.firestore.paths import segments_of
+from emulator.firestore.paths import name_order
 
 
 class Rank(IntEnum):
@@ -44,7 +44,7 @@ def sort_key(value: Message) -> Key:
 
 def name_key(name: str) -> Key:
     """Return the key of a reference to this document, which is that of the document's __name__."""
-    return (6, segments_of(name))
+    return (6, name_order(name))
 
 
 def is_vector(value: Message) -> bool:

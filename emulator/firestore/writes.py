@@ -6,7 +6,7 @@ from datetime import datetime
 
 from grpc import StatusCode
 
-from emulator.firestore.documents import timestamp
+from emulator.firestore.documents import time_of, timestamp
 from emulator.firestore.fields import masked
 from emulator.firestore.limits import check_fields, check_size
 from emulator.firestore.messages import Document, Message, WriteResult
@@ -83,7 +83,7 @@ class Commit:
     def _apply(self, write: Write) -> None:
         name = write.name
         current = self.changes[name] if name in self.changes else self.database.get(name)
-        _check_precondition(write, current)
+        self._check_precondition(write, current)
         if write.deletes:
             self.changes[name] = None
             self._transformed.append((name, []))
@@ -93,6 +93,28 @@ class Commit:
         check_size(new)
         self.changes[name] = new
         self._transformed.append((name, transformed))
+
+    def _check_precondition(self, write: Write, current: Message | None) -> None:
+        condition = write.message.current_document
+        match condition.WhichOneof("condition_type"):
+            case "exists":
+                if condition.exists and current is None:
+                    raise Refused(StatusCode.NOT_FOUND, f"No document to update: {write.name.text}")
+                if not condition.exists and current is not None:
+                    raise Refused(StatusCode.ALREADY_EXISTS, f"Document already exists: {write.name.text}")
+            case "update_time":
+                self._check_update_time(condition.update_time, current)
+            case _:
+                pass
+
+    def _check_update_time(self, wanted: Message, current: Message | None) -> None:
+        if time_of(wanted) > self.now:
+            raise invalid("The required base version is in the future.")
+        stored = 0 if current is None else current.update_time.ToMicroseconds()
+        if stored != wanted.ToMicroseconds():
+            raise failed_precondition(
+                f"the stored version ({stored}) does not match the required base version ({wanted.ToMicroseconds()})"
+            )
 
     def _merged(self, write: Write, current: Message | None) -> Message:
         new = Document(name=write.name.text, update_time=timestamp(self.now))
@@ -123,22 +145,3 @@ class Commit:
 def _content(document: Message) -> bytes:
     """Return the fields in a form in which also NaN is equal to itself, and -0.0 is not 0.0."""
     return Document(fields=document.fields).SerializeToString(deterministic=True)  # type: ignore[no-any-return]
-
-
-def _check_precondition(write: Write, current: Message | None) -> None:
-    condition = write.message.current_document
-    match condition.WhichOneof("condition_type"):
-        case "exists":
-            if condition.exists and current is None:
-                raise Refused(StatusCode.NOT_FOUND, f"No document to update: {write.name.text}")
-            if not condition.exists and current is not None:
-                raise Refused(StatusCode.ALREADY_EXISTS, f"Document already exists: {write.name.text}")
-        case "update_time":
-            stored = 0 if current is None else current.update_time.ToMicroseconds()
-            wanted = condition.update_time.ToMicroseconds()
-            if stored != wanted:
-                raise failed_precondition(
-                    f"the stored version ({stored}) does not match the required base version ({wanted})"
-                )
-        case _:
-            pass

@@ -79,6 +79,7 @@ async def _commit(
     pending = Commit(tenant.documents, realm.clock.now())
     results = pending.apply(writes)
     tenant.documents.put(pending.changes, pending.now)
+    realm.changed()
     return pending.now, results
 
 
