@@ -225,6 +225,7 @@ ACCEPTED: list[tuple[str, Change]] = [
     ("custom args of 10,000 bytes", lambda b: b.update(custom_args={"a": "x" * (10_000 - len('{"a":""}'))})),
     ("unicode subject", lambda b: b.update(subject="Привет, Zoë 🎉")),
     ("an xn-- recipient", lambda b: first(b).update(to=[{"email": "ann@xn--exmple-cua.com"}])),
+    ("a test domain", lambda b: first(b).update(to=[{"email": "ann+jobs@mail.test"}])),
     ("scheduled", lambda b: b.update(send_at=1, batch_id="x", asm={"group_id": 1})),
     ("an attachment", lambda b: b.update(attachments=[{"content": base64.b64encode(b"a").decode(), "filename": "a"}])),
 ]
