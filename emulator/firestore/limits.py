@@ -131,6 +131,8 @@ def _check_nested(value: Message, field: str, depth: int) -> None:
         for item in value.array_value.values:
             if item.WhichOneof("value_type") == "array_value":
                 raise invalid("Cannot convert an array value in an array value.")
+            if is_vector(item):
+                raise invalid("Cannot convert a vector value in an array value.")
             check_value(item, field, depth + 1)
     elif not is_vector(value):
         fields = value.map_value.fields

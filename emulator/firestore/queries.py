@@ -13,7 +13,7 @@ from emulator.firestore.fields import masked
 from emulator.firestore.filters import Stretch, Test, compiled, leaves, stretches
 from emulator.firestore.messages import Document, Message
 from emulator.firestore.paths import NAME_PATH, FieldPath, field_path
-from emulator.firestore.query_rules import DESCENDING, check_query, is_inequality
+from emulator.firestore.query_rules import DESCENDING, check_query, filtered_field, is_inequality
 from emulator.firestore.store import Database
 from emulator.firestore.values import Key
 
@@ -38,7 +38,7 @@ class Plan:
     @classmethod
     def of(cls, parent: str, query: Message, summed: Iterable[FieldPath] = ()) -> "Plan":
         """Read a query; ``summed`` are fields that a document must have besides. Raises Refused, INVALID_ARGUMENT."""
-        check_query(query)
+        check_query(query, summed)
         source = query.from_[0] if query.from_ else None
         orders = _orders(query, summed)
         return cls(
@@ -103,16 +103,14 @@ def _orders(query: Message, summed: Iterable[FieldPath]) -> tuple[Order, ...]:
     orders = {field_path(item.field.field_path): item.direction == DESCENDING for item in query.order_by}
     last = next(reversed(orders.values()), False)
     unequal = (
-        sorted(_field(leaf) for leaf in leaves(query.where) if is_inequality(leaf)) if query.HasField("where") else []
+        sorted(filtered_field(leaf) for leaf in leaves(query.where) if is_inequality(leaf))
+        if query.HasField("where")
+        else []
     )
     if NAME_PATH not in orders:
         for path in (*(path for path in unequal if path != NAME_PATH), *summed, NAME_PATH):
             orders.setdefault(path, last)
     return tuple(orders.items())
-
-
-def _field(leaf: Message) -> FieldPath:
-    return field_path(getattr(leaf, leaf.WhichOneof("filter_type")).field.field_path)
 
 
 def _test(query: Message, orders: Sequence[Order]) -> Test:

@@ -7,7 +7,7 @@ from google.cloud.firestore_v1.types import StructuredQuery
 from emulator.firestore.filters import CompositeOp, Op, UnaryOp, leaves
 from emulator.firestore.limits import check_value
 from emulator.firestore.messages import Message
-from emulator.firestore.paths import NAME, check_collection_id, field_path
+from emulator.firestore.paths import NAME, NAME_PATH, FieldPath, check_collection_id, field_path
 from emulator.firestore.refusals import invalid
 
 MAX_DISJUNCTIONS = 30
@@ -21,8 +21,8 @@ INEQUALITIES = {*RANGES, *NEGATIONS}
 ASCENDING, DESCENDING = StructuredQuery.Direction.ASCENDING, StructuredQuery.Direction.DESCENDING
 
 
-def check_query(query: Message) -> None:
-    """Raise Refused, INVALID_ARGUMENT, for a query production would not take."""
+def check_query(query: Message, summed: Iterable[FieldPath] = ()) -> None:
+    """Raise Refused, INVALID_ARGUMENT, for a query production would not take, or not with these fields summed."""
     if len(query.from_) > 1:
         raise invalid("StructuredQuery.from cannot have more than one collection selector.")
     for source in query.from_:
@@ -36,6 +36,7 @@ def check_query(query: Message) -> None:
     if query.HasField("where"):
         _check_filter(query.where)
     _check_orders([item.field.field_path for item in query.order_by])
+    _check_after_name(query, summed)
     _check_cursors(query)
 
 
@@ -44,6 +45,11 @@ def is_inequality(condition: Message) -> bool:
     if condition.HasField("unary_filter"):
         return condition.unary_filter.op in UNARY_NEGATIONS
     return condition.field_filter.op in INEQUALITIES
+
+
+def filtered_field(condition: Message) -> FieldPath:
+    """Return the field a field or unary filter looks at."""
+    return field_path(getattr(condition, condition.WhichOneof("filter_type")).field.field_path)
 
 
 def _check_filter(where: Message) -> None:
@@ -168,6 +174,21 @@ def _check_orders(fields: list[str]) -> None:
             raise invalid("order by clause cannot contain more fields after the key")
         if field in fields[:at]:
             raise invalid(f"order by clause cannot contain duplicate fields {field}")
+
+
+def _check_after_name(query: Message, summed: Iterable[FieldPath]) -> None:
+    conditions = list(leaves(query.where)) if query.HasField("where") else []
+    ordered = {field_path(item.field.field_path) for item in query.order_by}
+    unequal = {filtered_field(condition) for condition in conditions if is_inequality(condition)}
+    if NAME_PATH in ordered and unequal - ordered:
+        raise invalid("order by clause cannot contain more fields after the key")
+    named = {*ordered, *map(filtered_field, conditions)}
+    if NAME_PATH in named and (after := {*summed} - ordered - unequal):
+        fields = ", ".join(sorted(map(".".join, after)))
+        raise invalid(
+            f"This query requires an index that has fields [{fields}] after __name__ "
+            "and Firestore does not currently support such an index."
+        )
 
 
 def _check_cursors(query: Message) -> None:

@@ -48,7 +48,7 @@ class Tenant:
         """Take the locks a read needs; return whether that took waiting. Raises Refused, ABORTED."""
         if view.transaction is None:
             return False
-        return await self.transactions.lock(view.transaction, [name.text for name in names])
+        return await self.transactions.lock(view.transaction, [name.text for name in names], to_write=False)
 
 
 @dataclass(frozen=True)

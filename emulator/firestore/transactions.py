@@ -25,6 +25,7 @@ class Transaction(Owner):
     """An open transaction. ``read_time`` None: it reads what is, under locks, and may write."""
 
     id: bytes = b""
+    is_retry: bool = False
     read_time: datetime | None = None
     started: datetime = datetime.max
     last_used: datetime = datetime.max
@@ -49,13 +50,15 @@ class Transactions:
         for transaction in list(self._open.values()):
             self._expire(transaction)
         now, number = self._clock.now(), next(self._numbers)
-        age, read_time = number, None
+        age, read_time, retried = number, None, options.read_write.retry_transaction
         if options.HasField("read_only"):
             read_time = self.read_time(options.read_only) or now
-        elif options.read_write.retry_transaction:
-            age = self._unpacked(options.read_write.retry_transaction)[1]
+        elif retried:
+            age = self._unpacked(retried)[1]
         id_ = _ID.pack(self._mark, number, age)
-        self._open[id_] = Transaction(age=age, id=id_, read_time=read_time, started=now, last_used=now)
+        self._open[id_] = Transaction(
+            age=age, id=id_, is_retry=bool(retried), read_time=read_time, started=now, last_used=now
+        )
         return self._open[id_]
 
     def use(self, id_: bytes) -> Transaction:
@@ -80,10 +83,10 @@ class Transactions:
         if id_ in self._open:
             self.end(self._open[id_])
 
-    async def lock(self, transaction: Transaction, names: Iterable[str]) -> bool:
+    async def lock(self, transaction: Transaction, names: Iterable[str], *, to_write: bool) -> bool:
         """Take locks; return whether that took waiting. Raises Refused, ABORTED; the transaction is then closed."""
         try:
-            waited = await self._locks.acquire(transaction, set(names) - transaction.held)
+            waited = await self._locks.acquire(transaction, set(names), alone=to_write or transaction.is_retry)
         except BaseException:
             self.end(transaction)
             raise

@@ -35,6 +35,8 @@ async def commit(realm: Realm, request: Message) -> Message:
     writes = [read_write(write, request.database) for write in request.writes]
     transactions = tenant.transactions
     transaction = transactions.use(request.transaction) if request.transaction else transactions.single()
+    if writes and transaction.read_time is not None:
+        raise invalid("Cannot modify entities in a read-only transaction.")
     try:
         time, results = await _commit(realm, tenant, transaction, writes)
     finally:
@@ -71,9 +73,7 @@ async def _commit(
     realm: Realm, tenant: Tenant, transaction: Transaction, writes: Sequence[Write]
 ) -> tuple[datetime, list[Message]]:
     """Apply the writes; return the commit time and a WriteResult for each. Raises Refused; then nothing is stored."""
-    if writes and transaction.read_time is not None:
-        raise invalid("Cannot modify entities in a read-only transaction.")
-    await tenant.transactions.lock(transaction, [write.name.text for write in writes])
+    await tenant.transactions.lock(transaction, [write.name.text for write in writes], to_write=True)
     if not all(still_so() for still_so in transaction.still_so):
         raise aborted("A query of this transaction would now find other documents. Please try again.")
     pending = Commit(tenant.documents, realm.clock.now())
