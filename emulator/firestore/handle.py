@@ -33,6 +33,7 @@ class Firestore:
         self.host = host
         self._server = server
         self._control = server.addresses.get("control") if server else None
+        self._clients: list[Client] = []
 
     @property
     def controlled(self) -> bool:
@@ -40,7 +41,7 @@ class Firestore:
         return self._control is not None
 
     def client(self, project: str) -> "Client":
-        """Return a new client of Google's library for this project, whatever the environment says."""
+        """Return a new client of Google's library for this project, whatever the environment says; it lasts until stop."""
         from google.auth.credentials import AnonymousCredentials
         from google.cloud.firestore import Client
 
@@ -48,6 +49,7 @@ class Firestore:
         # The library reads the variable once, into this attribute, and connects at the first call. Setting it leaves
         # the environment of every other thread and child alone.
         client._emulator_host = self.host
+        self._clients.append(client)
         return client
 
     def reset(self, project: str) -> None:
@@ -59,7 +61,9 @@ class Firestore:
             _request(self.host, "DELETE", path)
 
     def stop(self) -> None:
-        """End it, unless somebody else runs it."""
+        """Close the clients, and end the server unless somebody else runs it."""
+        for client in self._clients:
+            client.close()  # type: ignore[no-untyped-call]
         if self._server:
             self._server.stop()
 

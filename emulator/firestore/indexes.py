@@ -13,7 +13,7 @@ from emulator.firestore.index_file import Index, IndexFile, override_entry, read
 from emulator.firestore.index_need import Need, RawQuery, needs
 
 
-class MissingIndex(Exception):  # noqa: N818 - what is missing says it
+class MissingIndex(Exception):
     """The query needs an index that the file does not have; the message holds the entry to add."""
 
 

@@ -155,7 +155,8 @@ def _ways(where: Message) -> int:
                 product *= part
             return product
         case "field_filter" if where.field_filter.op in {Op.IN, Op.ARRAY_CONTAINS_ANY}:
-            return len(where.field_filter.value.array_value.values)
+            values = where.field_filter.value.array_value.values
+            return len({value.SerializeToString(deterministic=True) for value in values})  # the same one twice is one
     return 1
 
 
