@@ -145,4 +145,5 @@ class App:
 @cache
 def app() -> App:
     """The one of this process, from its environment. Raises ConfigurationError naming all that is wrong."""
-    return App(settings.read(os.environ), mailing.load())
+    read = settings.read(os.environ)
+    return App(read, mailing.load(read.mailings))

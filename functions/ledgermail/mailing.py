@@ -15,7 +15,6 @@ from ledgermail.errors import ConfigurationError
 from ledgermail.ids import encode_part
 from ledgermail.policy import Policy
 
-FOLDER = Path(__file__).resolve().parent.parent / "mailings"
 TEMPLATES = ("subject.txt", "body.mjml", "body.txt")
 HASH_CHARS = 16  # of a SHA-256: names a version of the templates
 
@@ -34,11 +33,11 @@ class Mailing:
     version: str  # of the templates
 
 
-def load(folder: Path = FOLDER) -> Mapping[str, Mailing]:
+def load(folder: Path) -> Mapping[str, Mailing]:
     """Every mailing by name. Raises ConfigurationError with the problems of all of them, each by file and key."""
     mailings: dict[str, Mailing] = {}
     problems: list[str] = []
-    for path in sorted(p for p in folder.iterdir() if p.is_dir()):
+    for path in sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else ():
         try:
             mailings[path.name] = _load_one(path)
         except ConfigurationError as error:

@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 
 from ledgermail.declared import Declared, refuse
 
 PREFIX = "LEDGERMAIL_"
+FOLDER = Path(__file__).resolve().parent.parent / "mailings"
 MARGIN = timedelta(seconds=10)  # what claiming and settling may take around the provider's call
 SECRETS = {"deliver": "SENDGRID_KEY", "trigger": "TRIGGER_KEY"}  # which function reads which
 
@@ -29,6 +31,7 @@ class Settings:
     reply_to: str
     archive: str  # gets a blind copy of every mail; empty for none
     sendgrid_url: str
+    mailings: Path  # the folder with a folder for each mailing
     shards: int
     lease: timedelta
     provider_timeout: timedelta
@@ -74,6 +77,7 @@ def _read(declared: Declared, environment: Mapping[str, str]) -> Settings:
         reply_to=declared.text("REPLY_TO", ""),
         archive=declared.text("ARCHIVE", ""),
         sendgrid_url=declared.text("SENDGRID_URL", "https://api.sendgrid.com"),
+        mailings=Path(declared.text("MAILINGS", str(FOLDER))),
         shards=declared.integer("SHARDS", 4, least=1, most=64),
         lease=declared.duration("LEASE", timedelta(minutes=2)),
         provider_timeout=declared.duration("PROVIDER_TIMEOUT", timedelta(seconds=20)),
