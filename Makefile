@@ -1,17 +1,54 @@
+# The four verbs: demo, test, check, up. Each makes its own environment first; nothing needs to be installed by hand but
+# Python 3.11 or newer. Options: FIRESTORE=embedded|official|auto; for demo also JOBS, USERS, MATCHES, SEED.
+
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+FIRESTORE ?= embedded
+USERS ?= 200
+MATCHES ?= 2000
+SEED ?= 1
 
-.PHONY: help lock
+export PYTHONPATH := $(CURDIR):$(CURDIR)/functions
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test unit check up bench lock clean
+
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/'
 
-$(VENV)/.ready: requirements-dev.txt
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
-	touch $@
+demo: $(VENV)/.ready ## Play a scene in which much goes wrong, and count what came of it
+	@$(BIN)/python -m emulator demo --firestore $(FIRESTORE) --users $(USERS) --matches $(MATCHES) --seed $(SEED) $(if $(JOBS),--jobs $(JOBS))
 
-UV := $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" --quiet
-lock: ## Write the hashed requirements files anew from pyproject.toml
-	$(UV) --output-file functions/requirements.txt
-	$(UV) --group dev --constraint functions/requirements.txt --output-file requirements-dev.txt
+test: $(VENV)/.ready ## All tests
+	$(BIN)/python -m pytest --firestore $(FIRESTORE) $(TESTS)
+
+unit: $(VENV)/.ready ## The tests that need nothing running, in seconds
+	$(BIN)/python -m pytest tests/unit
+
+check: $(VENV)/.ready ## Format, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest --quiet tests/unit/test_house.py
+
+up: $(VENV)/.ready ## The whole cloud on this machine, until Ctrl-C
+	@$(BIN)/python -m emulator up --firestore $(FIRESTORE)
+
+bench: $(VENV)/.ready ## Speed, as ratios within one run
+	$(BIN)/python -m bench.firestore
+
+lock: $(VENV)/.ready ## Write the hashed requirements files anew from pyproject.toml
+	$(LOCK) --output-file functions/requirements.txt
+	$(LOCK) --group dev --constraint functions/requirements.txt --output-file requirements-dev.txt
+
+LOCK = $(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url --custom-compile-command "make lock" --quiet
+
+clean: ## Remove what was made here
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(VENV)/.ready: requirements-dev.txt
+	$(PYTHON) -c 'import sys; sys.exit("ledgermail needs Python 3.11 or newer; name it: make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements-dev.txt
+	@touch $@

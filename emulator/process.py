@@ -59,5 +59,9 @@ def announce(**addresses: str) -> None:
 
 
 def until_parent_ends() -> None:
-    """Block until standard input closes: the parent has stopped us, or is gone."""
-    sys.stdin.buffer.read()
+    """Block until standard input closes: the parent has stopped us, or is gone.
+
+    Not through sys.stdin: a thread that waits in its buffer at shutdown brings the interpreter down with an error.
+    """
+    while os.read(0, 1024):
+        pass
