@@ -1,0 +1,1 @@
+"""The demo: production-shaped data, everything that goes wrong at once, and the count of what came of it."""
