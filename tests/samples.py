@@ -1,0 +1,77 @@
+"""Valid things to test with: change what the test is about, and leave the rest."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from ledgermail import ids
+from ledgermail.delivery import Content, Delivery, Failure, Guarantee, Status
+from ledgermail.mailing import Mailing, load
+from ledgermail.page import content_hash
+from ledgermail.policy import Policy
+from ledgermail.settings import FOLDER, Settings, read
+
+NOW = datetime(2026, 8, 16, 9, 30, tzinfo=UTC)
+LEASE = timedelta(minutes=2)
+ITEMS: tuple[Mapping[str, Any], ...] = (
+    {"job_id": "j1", "title": "Data Engineer", "company": "Acme", "url": "https://jobs.example.com/1"},
+)
+REFUSED = Failure(category="rejected", code="400", detail="no")
+
+
+def a_delivery(status: Status = Status.PENDING, **changes: Any) -> Delivery:
+    """A delivery in this status, with all that the status brings."""
+    fields: dict[str, Any] = {
+        "id": ids.delivery_id("u1", "j1"),
+        "mailing": "job-alert",
+        "guarantee": Guarantee.AT_MOST_ONCE,
+        "run_key": "job-alert:2026-08-16",
+        "user_id": "u1",
+        "subject": "j1",
+        "status": status,
+        "due_at": NOW,
+        "created_at": NOW,
+        "shard": 0,
+        "content": Content(hash=content_hash(ITEMS), items=ITEMS),
+    }
+    if status is Status.PENDING:
+        fields["wake_at"] = NOW + Policy().slack
+    elif status is Status.IN_FLIGHT:
+        claimed = {"first_claimed_at": NOW, "first_attempt_at": NOW, "attempt": 1, "claim_id": "c1"}
+        fields |= claimed | {"lease_expires_at": NOW + LEASE, "wake_at": NOW + LEASE}
+    else:
+        fields |= {"claim_id": "c1", "attempt": 1, "settled_at": NOW, "prune_at": NOW + Policy().retention}
+    return Delivery(**(fields | changes))
+
+
+def a_user(**changes: Any) -> dict[str, Any]:
+    """A user's document who wants job alerts."""
+    user = {"email": "u1@example.com", "name": "Ada", "timezone": "UTC", "mailings": {"job-alert": {"active": True}}}
+    return user | changes
+
+
+def a_match(**changes: Any) -> dict[str, Any]:
+    """A match's document."""
+    job = {"title": "Data Engineer", "company": "Acme", "url": "https://jobs.example.com/1"}
+    return {"user_id": "u1", "job_id": "j1", "matched_at": NOW, "job": job} | changes
+
+
+def a_mailing() -> Mailing:
+    """The shipped job alert."""
+    return load(FOLDER)["job-alert"]
+
+
+ENVIRONMENT = {
+    "LEDGERMAIL_PROJECT": "demo",
+    "LEDGERMAIL_LOCATION": "europe-west1",
+    "LEDGERMAIL_FUNCTION_URL": "http://127.0.0.1:8080/{function}",
+    "LEDGERMAIL_TASK_ACCOUNT": "tasks@demo.iam.gserviceaccount.com",
+    "LEDGERMAIL_SENDER": "alerts@example.com",
+    "LEDGERMAIL_SENDGRID_KEY": "SG.local",
+    "LEDGERMAIL_TRIGGER_KEY": "open-sesame",
+}
+
+
+def settings(**changes: str) -> Settings:
+    """Settings as read from a good environment with these variables (without their prefix) changed."""
+    return read(ENVIRONMENT | {f"LEDGERMAIL_{name.upper()}": value for name, value in changes.items()})
