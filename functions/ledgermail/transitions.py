@@ -127,8 +127,10 @@ def sweep(delivery: Delivery, *, now: datetime, policy: Policy) -> Delivery:
         return _back(delivery, LEASE_ENDED, now, now, policy)
     if is_too_late(delivery, now, policy):
         return expire(delivery, now=now, policy=policy)
-    due = max(now, delivery.next_attempt_at or delivery.due_at)
-    return delivery.changed(generation=delivery.generation + 1, wake_at=due + policy.slack)
+    # A queue may only be behind: each time a delivery is found waiting, it is left alone for as long again.
+    waited = now - (delivery.next_attempt_at or delivery.due_at)
+    pause = max(policy.slack, min(waited, policy.backoff.cap))
+    return delivery.changed(generation=delivery.generation + 1, wake_at=now + pause)
 
 
 def is_due(delivery: Delivery, now: datetime) -> bool:

@@ -140,6 +140,15 @@ def test_a_sweep_leaves_alone_what_is_not_overdue(status: Status) -> None:
     assert transitions.sweep(delivery, now=NOW, policy=POLICY) == delivery
 
 
+def test_a_queue_that_is_only_behind_is_not_filled_again_at_every_sweep() -> None:
+    swept, wakes = a_delivery(), 0
+    for minute in range(120):
+        after = transitions.sweep(swept, now=NOW + minute * MINUTE, policy=POLICY)
+        wakes += after != swept
+        swept = after
+    assert wakes == 5  # after 5, 10, 20, 40 and 80 minutes
+
+
 def test_each_wake_up_is_a_new_generation() -> None:
     in_flight = a_delivery(Status.IN_FLIGHT)
     assert [VERBS[verb](in_flight).generation for verb in ("retry", "release")] == [1, 1]
