@@ -38,6 +38,7 @@ def _options() -> argparse.Namespace:
     played.add_argument("--users", type=int, default=200)
     played.add_argument("--matches", type=int, default=2000)
     played.add_argument("--seed", type=int, default=1)
+    played.add_argument("--log", type=Path, help="keep the functions' log in this file")
     return parser.parse_args()
 
 
@@ -61,7 +62,7 @@ def demo(options: argparse.Namespace, console: Console) -> int:
     )
     with tempfile.TemporaryDirectory() as folder:
         overrides = play.HURRY | {"LEDGERMAIL_MAILINGS": str(play.hurried_mailings(Path(folder) / "mailings"))}
-        log = Path(folder) / "functions.log"
+        log = options.log or Path(folder) / "functions.log"
         started = time.monotonic()
         with start(options.firestore, overrides=overrides, log=log) as cloud:
             console.print(f"The local cloud is up after {time.monotonic() - started:.0f} s.")

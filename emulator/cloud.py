@@ -2,19 +2,22 @@
 
 import socket
 import tempfile
+import tomllib
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from emulator import firestore, inbox, tasks
-from emulator.process import Server, spawn
+from emulator.process import ROOT, Server, spawn
 
 PROJECT = "demo-ledgermail"
 LOCATION = "europe-west1"
 ACCOUNT = f"tasks@{PROJECT}.iam.gserviceaccount.com"
+QUEUES = ROOT / "deploy" / "queues.toml"
 TRIGGER_KEY = "local-trigger-key"
 AT_ONCE = 12  # deliveries under way together: below what the workers' threads can take, so that upkeep always finds one
 
@@ -66,6 +69,7 @@ def start(
     ports = ports or Ports()
     with ExitStack() as stack:
         store, queues, mailbox = _start_servers(kind, ports, stack)
+        create_queues(queues)
         port = ports.functions or free_port()
         environment = {**_environment(store, queues, mailbox, port), **(overrides or {})}
         pids = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -78,10 +82,9 @@ def _start_servers(
     kind: Kind, ports: Ports, stack: ExitStack
 ) -> tuple[firestore.Firestore, tasks.CloudTasks, inbox.Inbox]:
     """All three at the same time; whatever has started is ended with the stack, also when another has not."""
-    queues = [_queue("deliver"), _queue("upkeep")]
     with ThreadPoolExecutor() as pool:
         starting_store = pool.submit(firestore.start, kind)
-        starting_tasks = pool.submit(tasks.start, queues, port=ports.tasks, max_concurrent=AT_ONCE)
+        starting_tasks = pool.submit(tasks.start, port=ports.tasks)
         starting_inbox = pool.submit(inbox.start, port=ports.inbox)
     for starting in (starting_store, starting_tasks, starting_inbox):
         if starting.exception() is None:
@@ -97,8 +100,26 @@ def free_port() -> int:
         return port
 
 
-def _queue(name: str) -> str:
-    return f"projects/{PROJECT}/locations/{LOCATION}/queues/{name}"
+def create_queues(queues: tasks.CloudTasks, parent: str = f"projects/{PROJECT}/locations/{LOCATION}") -> None:
+    """Create the queues of deploy/queues.toml, with no more under way at a time than this machine's workers can take."""
+    with queues.client() as client:
+        for name, declared in tomllib.loads(QUEUES.read_text("utf-8")).items():
+            queue = {"name": f"{parent}/queues/{name}", **_queue(declared)}
+            client.create_queue(request={"parent": parent, "queue": queue})
+
+
+def _queue(declared: Mapping[str, Any]) -> dict[str, Any]:
+    """A queue as the API takes it. Rates are the local machine's affair; retries are as declared."""
+    at_once = min(declared["max_concurrent_dispatches"], AT_ONCE)
+    return {
+        "rate_limits": {"max_dispatches_per_second": 500, "max_concurrent_dispatches": at_once},
+        "retry_config": {
+            "max_attempts": declared["max_attempts"],
+            "min_backoff": timedelta(seconds=int(declared["min_backoff"].removesuffix("s"))),
+            "max_backoff": timedelta(seconds=int(declared["max_backoff"].removesuffix("s"))),
+            "max_doublings": declared["max_doublings"],
+        },
+    }
 
 
 def _environment(
