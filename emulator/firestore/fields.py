@@ -5,6 +5,7 @@ from typing import Any
 
 from emulator.firestore.messages import Message
 from emulator.firestore.paths import FieldPath
+from emulator.firestore.values import is_vector
 
 Fields = Any  # the map from name to raw Value message that documents and map values hold
 
@@ -24,7 +25,8 @@ def put(fields: Fields, path: FieldPath, value: Message) -> None:
     """Set the value at the path; what stands in the way and is no map becomes one."""
     for name in path[:-1]:
         value_there = fields[name]
-        if value_there.WhichOneof("value_type") != "map_value":
+        if value_there.WhichOneof("value_type") != "map_value" or is_vector(value_there):
+            value_there.Clear()
             value_there.map_value.SetInParent()
         fields = value_there.map_value.fields
     fields[path[-1]].CopyFrom(value)

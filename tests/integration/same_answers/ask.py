@@ -143,7 +143,7 @@ def _aggregation(client: firestore.Client, asked: Aggregation) -> Any:
     aggregation = query.count() if first[0] == "count" else getattr(query, first[0])(first[1])
     for name, field in others:
         aggregation = aggregation.count() if name == "count" else getattr(aggregation, name)(field)
-    return [_plain(result.value) for results in aggregation.get() for result in results]
+    return {result.alias: _plain(result.value) for results in aggregation.get() for result in results}
 
 
 def _transaction(client: firestore.Client, asked: Transaction) -> Any:
