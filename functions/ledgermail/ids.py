@@ -12,6 +12,7 @@ from ledgermail.errors import InvalidId
 
 PART_BYTES = 200  # an encoded part above this is cut and hashed: two of them stay far below Firestore's 1,500 bytes
 CUT_BYTES = 100  # how much of such a part stays readable
+DOCUMENT_ID_BYTES = 1500  # Firestore's limit
 TASK_HASH_CHARS = 32  # of a SHA-256: spreads task names, as Cloud Tasks asks for, and keeps them short
 
 
@@ -50,6 +51,8 @@ def user_key(user_id: str) -> str:
     encode_part(user_id, "user_id")
     if "/" in user_id or user_id in {".", ".."} or (user_id.startswith("__") and user_id.endswith("__")):
         raise InvalidId("user_id: cannot be a document id in users")
+    if len(user_id.encode()) > DOCUMENT_ID_BYTES:
+        raise InvalidId(f"user_id: is longer than {DOCUMENT_ID_BYTES} bytes")
     return user_id
 
 

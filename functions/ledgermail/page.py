@@ -15,6 +15,9 @@ from ledgermail.mailing import Mailing
 
 DUPLICATES = "duplicates"  # matches of a delivery that exists already
 JOB_CHARS = 50_000  # of one frozen job as JSON: far below Firestore's 1 MiB a document, far above any posting's head
+JOB_DEPTH = (
+    10  # maps and lists within each other; Firestore takes 20, and a delivery holds the job deeper than its match
+)
 
 
 @dataclass(frozen=True)
@@ -100,9 +103,16 @@ def _read_match(match_id: str, document: Mapping[str, Any]) -> Match:
         raise InvalidDocument("job.title: must be text, and not empty")
     if len(_json(job)) > JOB_CHARS:
         raise InvalidDocument(f"job: is larger than {JOB_CHARS} characters as JSON")
+    if _depth(job) > JOB_DEPTH:
+        raise InvalidDocument(f"job: has maps or lists within each other more than {JOB_DEPTH} deep")
     ids.encode_part(user_id, "user_id")  # these two refuse what is not text, too
     ids.encode_part(job_id, "job_id")
     return Match(match_id, document["matched_at"], ids.user_key(str(user_id)), str(job_id), job)
+
+
+def _depth(value: object) -> int:
+    within = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if within is None else 1 + max(map(_depth, within), default=0)
 
 
 def _json(value: object) -> str:
