@@ -13,6 +13,8 @@ from ledgermail.app import App
 from ledgermail.delivery import Delivery, Status, to_document
 from ledgermail.ledger import DELIVERIES, USERS
 from ledgermail.matches import MATCHES
+from ledgermail.scan import Scanner
+from tests.integration.scans import scanner_of
 from tests.samples import a_mailing, settings
 
 AppMaker = Callable[..., App]
@@ -34,7 +36,7 @@ def make_app(project: str, tasks_server: CloudTasks, monkeypatch: pytest.MonkeyP
     parent = f"projects/{project}/locations/europe-west1"
     with tasks_server.client() as queues:
         for name in ("deliver", "upkeep"):
-            queues.create_queue(parent=parent, queue={"name": f"{parent}/queues/{name}"})
+            queues.create_queue(request={"parent": parent, "queue": {"name": f"{parent}/queues/{name}"}})
             queues.pause_queue(name=f"{parent}/queues/{name}")
         yield lambda **changes: App(settings(project=project, **changes), {"job-alert": a_mailing()})
         for name in ("deliver", "upkeep"):
@@ -45,6 +47,12 @@ def make_app(project: str, tasks_server: CloudTasks, monkeypatch: pytest.MonkeyP
 def app(make_app: AppMaker) -> App:
     """The App of this test's project."""
     return make_app()
+
+
+@pytest.fixture
+def scanner(app: App) -> Scanner:
+    """A scanner for which it is NOW."""
+    return scanner_of(app)
 
 
 @pytest.fixture
