@@ -1,12 +1,14 @@
 """count(), sum() and avg() over the documents of a query."""
 
 from collections.abc import Iterable, Sequence
+from math import nan
 
-from emulator.firestore.fields import get
+from emulator.firestore.documents import Version
 from emulator.firestore.messages import Message, Value
 from emulator.firestore.paths import NAME_PATH, FieldPath, field_path
 from emulator.firestore.refusals import invalid
 from emulator.firestore.transforms import INT64
+from emulator.firestore.values import NAN, Key, Rank
 
 MAX_AGGREGATIONS = 5
 
@@ -47,22 +49,22 @@ def summed_fields(aggregations: Iterable[Message]) -> dict[FieldPath, str]:
     return {field_path(text): text for text in texts}
 
 
-def aggregated(aggregations: Iterable[Message], documents: Sequence[Message]) -> dict[str, Message]:
+def aggregated(aggregations: Iterable[Message], found: Sequence[Version]) -> dict[str, Message]:
     """Return each aggregation's result by its alias; without one it is called field_1, field_2, ..."""
     results, unnamed = {}, 0
     for aggregation in aggregations:
         unnamed += not aggregation.alias
-        results[aggregation.alias or f"field_{unnamed}"] = _result(aggregation, documents)
+        results[aggregation.alias or f"field_{unnamed}"] = _result(aggregation, found)
     return results
 
 
-def _result(aggregation: Message, documents: Sequence[Message]) -> Message:
+def _result(aggregation: Message, found: Sequence[Version]) -> Message:
     operator = aggregation.WhichOneof("operator")
     if operator == "count":
-        up_to = aggregation.count.up_to.value if aggregation.count.HasField("up_to") else len(documents)
-        return Value(integer_value=min(up_to, len(documents)))
+        up_to = aggregation.count.up_to.value if aggregation.count.HasField("up_to") else len(found)
+        return Value(integer_value=min(up_to, len(found)))
     path = field_path(getattr(aggregation, operator).field.field_path)
-    numbers = [number for document in documents if (number := _number(get(document.fields, path))) is not None]
+    numbers = [number for version in found if (number := _number(version.key(path))) is not None]
     if operator == "sum":
         total = sum(numbers)
         if isinstance(total, int) and INT64[0] <= total <= INT64[1]:
@@ -71,8 +73,7 @@ def _result(aggregation: Message, documents: Sequence[Message]) -> Message:
     return Value(double_value=sum(numbers) / len(numbers)) if numbers else Value(null_value=0)
 
 
-def _number(value: Message | None) -> int | float | None:
-    if value is None:
+def _number(key: Key | None) -> int | float | None:
+    if key is None or key[0] != Rank.NUMBER:
         return None
-    kind = value.WhichOneof("value_type")
-    return getattr(value, kind) if kind in ("integer_value", "double_value") else None
+    return nan if key == NAN else key[2]

@@ -1,14 +1,18 @@
-"""One collection: its documents in the order of their ids, and an index per field, built when a query first wants it."""
+"""One collection: its documents in the order of their ids, and indexes, each built when a query first wants it."""
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 from datetime import datetime
 
 from emulator.firestore.documents import Record, Version
-from emulator.firestore.paths import NAME_PATH, DocumentName, FieldPath, id_order
+from emulator.firestore.paths import MAX_ID_BYTES, DocumentName, FieldPath, id_order
 from emulator.firestore.values import Key
 
-Entry = tuple[Key, str]  # a field's key and the document's id
+Paths = tuple[FieldPath, ...]
+Keys = tuple[Key | None, ...]  # of an index's fields
+Entry = tuple[Keys, str]  # and the document's place among the ids
+FIRST_PLACE = ""
+LAST_PLACE = "\U0010ffff" * MAX_ID_BYTES
 
 
 class Collection:
@@ -17,9 +21,9 @@ class Collection:
     def __init__(self, name: str) -> None:
         self.name = name
         self.id = name.rpartition("/")[2]
-        self._records: dict[str, Record] = {}
-        self._living: list[str] = []  # ids, in order
-        self._indexes: dict[FieldPath, list[Entry]] = {}
+        self._records: dict[str, Record] = {}  # by the id's place in the order
+        self._living: list[str] = []  # places, in order
+        self._indexes: dict[Paths, list[Entry]] = {}
 
     def __len__(self) -> int:
         return len(self._living)
@@ -29,80 +33,64 @@ class Collection:
         """Whether nothing is known of it, now or in the past."""
         return not self._records
 
-    def record(self, name: DocumentName) -> Record | None:
-        """Return what is known about a document."""
-        return self._records.get(name.id)
+    def get(self, name: DocumentName, at: datetime | None) -> Version | None:
+        """Return the document living at that time (now: None), if any."""
+        record = self._records.get(id_order(name.id))
+        return record.at(at) if record else None
 
-    def put(self, name: DocumentName, version: Version) -> None:
+    def put(self, version: Version) -> None:
         """Add the newest version of a document."""
-        record = self._records.get(name.id)
-        if record is None:
-            record = self._records[name.id] = Record(name)
+        place = id_order(version.name.id)
+        record = self._records.setdefault(place, Record())
         old = record.at(None)
-        new = version if version.document is not None else None
         record.versions.append(version)
-        if old is None and new is not None:
-            insort(self._living, name.id, key=id_order)
-        elif old is not None and new is None:
-            del self._living[bisect_left(self._living, id_order(name.id), key=id_order)]
-        for path, entries in self._indexes.items():
-            _move(entries, name.id, old.key(path) if old else None, new.key(path) if new else None)
+        if old is None and version.living:
+            insort(self._living, place)
+        elif old is not None and not version.living:
+            del self._living[bisect_left(self._living, place)]
+        for paths, entries in self._indexes.items():
+            before = old.keys(paths) if old else (None,)
+            after = version.keys(paths) if version.living else (None,)
+            if before != after:
+                _move(entries, place, before, after)
 
     def forget(self, name: DocumentName, before: datetime) -> None:
         """Drop versions of a document that nobody can read any more."""
-        record = self._records.get(name.id)
+        place = id_order(name.id)
+        record = self._records.get(place)
         if record is not None:
             record.forget(before)
             if not record.versions:
-                del self._records[name.id]
+                del self._records[place]
 
     def at(self, time: datetime | None) -> Iterator[Version]:
         """Yield the documents living at that time (now: None), in the order of their ids."""
-        for id_ in self._living if time is None else sorted(self._records, key=id_order):
-            version = self._records[id_].at(time)
+        for place in self._living if time is None else sorted(self._records):
+            version = self._records[place].at(time)
             if version is not None:
                 yield version
 
-    def count(self, path: FieldPath, low: Key, high: Key) -> int:
-        """Return how many documents have the field between the two keys, both included."""
-        start, end = self._stretch(path, low, high)
-        return end - start
+    def along(self, paths: Paths, low: Entry, high: Entry, *, descending: bool) -> Iterator[Version]:
+        """Yield the documents living now that have all these fields, by their keys and then by id, either way.
 
-    def between(self, path: FieldPath, low: Key, high: Key, *, descending: bool) -> Iterator[Version]:
-        """Yield the documents living now with the field between the keys, by field and then id, either way."""
-        start, end = self._stretch(path, low, high)
-        places = range(end - 1, start - 1, -1) if descending else range(start, end)
-        entries = self._index(path)
-        for place in places:
-            version = self._records[entries[place][1]].at(None)
-            assert version is not None
-            yield version
+        ``low`` and ``high`` are included. They may have fewer keys; then they have all the places too.
+        """
+        entries = self._index(paths)
+        start = bisect_left(entries, low, key=lambda entry: (entry[0][: len(low[0])], entry[1]))
+        end = bisect_right(entries, high, key=lambda entry: (entry[0][: len(high[0])], entry[1]))
+        for at in range(end - 1, start - 1, -1) if descending else range(start, end):
+            yield self._records[entries[at][1]].versions[-1]
 
-    def _stretch(self, path: FieldPath, low: Key, high: Key) -> tuple[int, int]:
-        entries = self._index(path)
-        return bisect_left(entries, low, key=_key), bisect_right(entries, high, key=_key)
-
-    def _index(self, path: FieldPath) -> list[Entry]:
-        if path not in self._indexes:
-            found = ((version.key(path), self._id(version)) for version in self.at(None))
-            entries = [(key, id_) for key, id_ in found if key is not None]
-            self._indexes[path] = entries if path == NAME_PATH else sorted(entries)
-        return self._indexes[path]
-
-    def _id(self, version: Version) -> str:
-        assert version.document is not None
-        return str(version.document.name)[len(self.name) + 1 :]
+    def _index(self, paths: Paths) -> list[Entry]:
+        if paths not in self._indexes:
+            found = ((version.keys(paths), id_order(version.name.id)) for version in self.at(None))
+            self._indexes[paths] = sorted(entry for entry in found if None not in entry[0])
+        return self._indexes[paths]
 
 
-def _key(entry: Entry) -> Key:
-    return entry[0]
-
-
-def _move(entries: list[Entry], id_: str, old: Key | None, new: Key | None) -> None:
-    """Take a document from its old place in an index to its new one."""
-    if old == new:
-        return
-    if old is not None:
-        del entries[bisect_left(entries, (old, id_))]
-    if new is not None:
-        insort(entries, (new, id_))
+def _move(entries: list[Entry], place: str, before: Keys, after: Keys) -> None:
+    """Take a document from its old place in an index to its new one; one that lacks a field has none."""
+    if None not in before:
+        del entries[bisect_left(entries, (before, place))]
+    if None not in after:
+        insort(entries, (after, place))

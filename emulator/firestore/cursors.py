@@ -3,15 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from emulator.firestore.documents import Version
-from emulator.firestore.filters import Stretch, Test
+from emulator.firestore.filters import Test
 from emulator.firestore.messages import Message
-from emulator.firestore.paths import FieldPath
-from emulator.firestore.values import Key, Rank, sort_key
-
-Order = tuple[FieldPath, bool]  # whether descending
-
-LEAST: Key = ()
-MOST: Key = (len(Rank),)
+from emulator.firestore.scans import Order
+from emulator.firestore.values import Key, sort_key
 
 
 def cursor_tests(query: Message, orders: Sequence[Order]) -> Iterator[Test]:
@@ -19,15 +14,6 @@ def cursor_tests(query: Message, orders: Sequence[Order]) -> Iterator[Test]:
     for cursor, is_start in ((query.start_at, True), (query.end_at, False)):
         if cursor.values:
             yield _test([sort_key(value) for value in cursor.values], orders, cursor.before, is_start)
-
-
-def cursor_stretches(query: Message, orders: Sequence[Order]) -> Iterator[Stretch]:
-    """Yield stretches of the first order's field that hold every document between the cursors."""
-    path, descending = orders[0]
-    for cursor, is_start in ((query.start_at, True), (query.end_at, False)):
-        if cursor.values:
-            key = sort_key(cursor.values[0])
-            yield Stretch(path, key, MOST) if is_start != descending else Stretch(path, LEAST, key)
 
 
 def _test(position: Sequence[Key], orders: Sequence[Order], before: bool, is_start: bool) -> Test:

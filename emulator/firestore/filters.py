@@ -1,7 +1,7 @@
 """Filters: whether a document passes, and which stretch of an index holds all that can."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from google.cloud.firestore_v1.types import StructuredQuery
 
@@ -21,8 +21,7 @@ FROM_BELOW = {Op.LESS_THAN, Op.LESS_THAN_OR_EQUAL}
 FROM_ABOVE = {Op.GREATER_THAN, Op.GREATER_THAN_OR_EQUAL}
 
 
-@dataclass(frozen=True)
-class Stretch:
+class Bound(NamedTuple):
     """All that passes has this field between these keys, both included."""
 
     path: FieldPath
@@ -54,20 +53,32 @@ def compiled(where: Message) -> Test:
     return lambda version: (key := version.key(path)) is not None and passes(key)
 
 
-def stretches(where: Message) -> Iterator[Stretch]:
-    """Yield stretches each of which holds every document that passes; they may hold others too."""
-    match where.WhichOneof("filter_type"):
-        case "composite_filter":
-            if where.composite_filter.op != CompositeOp.OR or len(where.composite_filter.filters) == 1:
-                for part in where.composite_filter.filters:
-                    yield from stretches(part)
-        case "field_filter" if where.field_filter.op in {Op.EQUAL, *FROM_BELOW, *FROM_ABOVE}:
-            path, key = field_path(where.field_filter.field.field_path), sort_key(where.field_filter.value)
-            low = (key[0],) if where.field_filter.op in FROM_BELOW else key
-            high = (key[0] + 1,) if where.field_filter.op in FROM_ABOVE else key
-            yield Stretch(path, low, high)
-        case "unary_filter" if where.unary_filter.op == UnaryOp.IS_NULL:
-            yield Stretch(field_path(where.unary_filter.field.field_path), NULL, NULL)
+def equalities(where: Message) -> Iterator[tuple[FieldPath, Key]]:
+    """Yield the fields, and their keys, that are equal in every document that passes."""
+    for part in _conjuncts(where):
+        if part.field_filter.op == Op.EQUAL:
+            yield field_path(part.field_filter.field.field_path), sort_key(part.field_filter.value)
+        elif part.unary_filter.op == UnaryOp.IS_NULL:
+            yield field_path(part.unary_filter.field.field_path), NULL
+
+
+def ranges(where: Message) -> Iterator[Bound]:
+    """Yield the bounds, both included, within which every document that passes has a field."""
+    for part in _conjuncts(where):
+        op = part.field_filter.op
+        if op in FROM_BELOW | FROM_ABOVE:
+            path, key = field_path(part.field_filter.field.field_path), sort_key(part.field_filter.value)
+            of_its_type: tuple[Key, Key] = (key[0],), (key[0] + 1,)
+            yield Bound(path, key, of_its_type[1]) if op in FROM_ABOVE else Bound(path, of_its_type[0], key)
+
+
+def _conjuncts(where: Message) -> Iterator[Message]:
+    """Yield the field and unary filters that every document that passes has to pass."""
+    if where.WhichOneof("filter_type") != "composite_filter":
+        yield where
+    elif where.composite_filter.op == CompositeOp.AND or len(where.composite_filter.filters) == 1:
+        for part in where.composite_filter.filters:
+            yield from _conjuncts(part)
 
 
 def _key_test(condition: Message) -> KeyTest:

@@ -115,7 +115,7 @@ def _finder(realm: Realm, database: str, message: Message) -> Callable[[], Found
             plan = Plan.of(message.query.parent, query)
             realm.check_index(query, message.query.parent)
             owner = parent_database(message.query.parent)
-            return lambda: {document.name: document for document in plan.run(realm.tenant(owner).documents, None)[0]}
+            return lambda: {v.name.text: v.document() for v in plan.run(realm.tenant(owner).documents, None)[0]}
         case _:
             raise invalid("a target needs documents or a query")
 

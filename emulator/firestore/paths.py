@@ -81,16 +81,16 @@ def project_of(name: str) -> str:
     return name.split("/", 2)[1]
 
 
-@lru_cache(maxsize=65536)
-def name_order(name: str) -> tuple[tuple[str | int, ...], ...]:
-    """Return what names are ordered by: segment by segment, numeric ids before all others."""
-    return tuple(id_order(segment) for segment in name.split("/"))
+def name_order(name: str) -> tuple[str, ...]:
+    """Return what names are ordered by: segment by segment."""
+    segments = name.split("/")
+    return tuple(map(id_order, segments)) if "/__id" in name else tuple(segments)
 
 
-def id_order(segment: str) -> tuple[str | int, ...]:
-    """Return what collection and document ids are ordered by."""
+def id_order(segment: str) -> str:
+    """Return what collection and document ids are ordered by: the numeric ones, by number, before all others."""
     numeric = _NUMERIC_ID.fullmatch(segment) if segment.startswith("__id") else None
-    return ("", int(numeric[1])) if numeric else (segment,)  # no id is empty
+    return f"\0{int(numeric[1]) + 2**63:020}" if numeric else segment
 
 
 @lru_cache(maxsize=16384)

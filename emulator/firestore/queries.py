@@ -7,13 +7,14 @@ from functools import partial
 from itertools import islice
 
 from emulator.firestore.collection import Collection
-from emulator.firestore.cursors import LEAST, MOST, Order, cursor_stretches, cursor_tests
+from emulator.firestore.cursors import cursor_tests
 from emulator.firestore.documents import Version
 from emulator.firestore.fields import masked
-from emulator.firestore.filters import Stretch, Test, compiled, leaves, stretches
+from emulator.firestore.filters import Test, compiled, leaves
 from emulator.firestore.messages import Document, Message
 from emulator.firestore.paths import NAME_PATH, FieldPath, field_path
 from emulator.firestore.query_rules import DESCENDING, check_query, filtered_field, is_inequality
+from emulator.firestore.scans import Order, Scan, scan_of
 from emulator.firestore.store import Database
 from emulator.firestore.values import Key
 
@@ -29,8 +30,8 @@ class Plan:
     collection_id: str
     descendants: bool
     passes: Test
-    stretches: tuple[Stretch, ...]
     orders: tuple[Order, ...]  # complete: it ends with the name
+    scan: Scan
     offset: int
     limit: int | None
     select: Selection
@@ -40,56 +41,44 @@ class Plan:
         """Read a query; ``summed`` are fields that a document must have besides. Raises Refused, INVALID_ARGUMENT."""
         check_query(query, summed)
         source = query.from_[0] if query.from_ else None
+        collection_id = source.collection_id if source else ""
         orders = _orders(query, summed)
         return cls(
             parent,
-            source.collection_id if source else "",
+            collection_id,
             source.all_descendants if source else True,
             _test(query, orders),
-            (*(stretches(query.where) if query.HasField("where") else ()), *cursor_stretches(query, orders)),
             orders,
+            scan_of(f"{parent}/{collection_id}", query, orders),
             query.offset,
             query.limit.value if query.HasField("limit") else None,
             _selection(query),
         )
 
-    def run(self, database: Database, at: datetime | None) -> tuple[list[Message], int]:
-        """Return the stored documents found, in order, and how many the offset skipped. ``at`` None: now."""
+    def run(self, database: Database, at: datetime | None) -> tuple[list[Version], int]:
+        """Return the documents found, in order, and how many the offset skipped. ``at`` None: now."""
         collections = database.collections(self.parent, self.collection_id, descendants=self.descendants)
-        found = self._in_order(collections, at)
-        skipped = sum(1 for _ in islice(found, self.offset))
-        return [version.document for version in islice(found, self.limit)], skipped
+        wanted = None if self.limit is None else self.offset + self.limit
+        ordered = len(collections) == 1 and self._walks(collections[0], at)
+        found = [version for one in collections for version in self._found(one, at, wanted)]
+        if not ordered:
+            self._sort(found)
+        return found[self.offset : wanted], min(self.offset, len(found))
 
-    def _in_order(self, collections: list[Collection], at: datetime | None) -> Iterator[Version]:
-        stretch = self._order_stretch()
-        if len(collections) == 1 and at is None and stretch is not None and self.limit is not None:
-            ordered = collections[0].between(stretch.path, stretch.low, stretch.high, descending=self.orders[0][1])
-            return filter(self.passes, ordered)
-        found = [version for one in collections for version in self._candidates(one, at) if self.passes(version)]
-        return iter(self._sorted(found))
+    def _walks(self, collection: Collection, at: datetime | None) -> bool:
+        return at is None and self.scan.in_order and len(collection) > INDEX_FROM
 
-    def _order_stretch(self) -> Stretch | None:
-        """Return the stretch to walk along when the index of the first order's field has the whole order."""
-        (path, descending), *rest = self.orders
-        if any(order != (NAME_PATH, descending) for order in rest):
-            return None
-        if any(stretch.low == stretch.high for stretch in self.stretches):
-            return None  # an equality picks fewer
-        own = [stretch for stretch in self.stretches if stretch.path == path]
-        low = max((stretch.low for stretch in own), default=LEAST)
-        return Stretch(path, low, min((stretch.high for stretch in own), default=MOST))
+    def _found(self, collection: Collection, at: datetime | None, wanted: int | None) -> Iterator[Version]:
+        """Return what passes in one collection; where an index has the order, no more than is wanted."""
+        if at is not None or len(collection) <= INDEX_FROM:
+            return filter(self.passes, collection.at(at))
+        scan = self.scan
+        found = filter(self.passes, collection.along(scan.paths, scan.low, scan.high, descending=scan.descending))
+        return islice(found, wanted) if scan.in_order else found
 
-    def _candidates(self, collection: Collection, at: datetime | None) -> Iterator[Version]:
-        """Yield all documents that may pass, by the shortest stretch of an index where there is one."""
-        if at is None and self.stretches and len(collection) > INDEX_FROM:
-            best = min(self.stretches, key=lambda s: collection.count(s.path, s.low, s.high))
-            return collection.between(best.path, best.low, best.high, descending=False)
-        return collection.at(at)
-
-    def _sorted(self, found: list[Version]) -> list[Version]:
+    def _sort(self, found: list[Version]) -> None:
         for path, descending in reversed(self.orders):
             found.sort(key=partial(_ordered_key, path), reverse=descending)
-        return found
 
 
 def _ordered_key(path: FieldPath, version: Version) -> Key:

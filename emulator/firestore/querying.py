@@ -1,11 +1,13 @@
 """The RPCs that run queries and aggregations."""
 
+from datetime import datetime
+
 from google.cloud.firestore_v1 import types
 
 from emulator.firestore.aggregations import aggregated, check_aggregations, summed_fields
-from emulator.firestore.documents import timestamp
+from emulator.firestore.documents import Version, timestamp
 from emulator.firestore.messages import Message
-from emulator.firestore.paths import document_name, parent_database
+from emulator.firestore.paths import parent_database
 from emulator.firestore.queries import Plan
 from emulator.firestore.realm import Realm, Tenant, View
 from emulator.firestore.refusals import invalid
@@ -24,10 +26,10 @@ async def run_query(realm: Realm, request: Message) -> list[Message]:
     plan = Plan.of(request.parent, query)
     realm.check_index(query, request.parent)
     view = tenant.view(request)
-    documents, skipped = await _found(tenant, plan, view)
-    realm.meter.count(tenant.project, "RunQuery", plan.collection_id, reads=max(len(documents) + skipped, 1))
+    found, skipped = await _found(tenant, plan, view)
+    realm.meter.count(tenant.project, "RunQuery", plan.collection_id, reads=max(len(found) + skipped, 1))
     read_time = timestamp(view.at or realm.clock.now())
-    responses = [RunQueryResponse(document=plan.select(document), read_time=read_time) for document in documents]
+    responses = [RunQueryResponse(document=plan.select(version.document()), read_time=read_time) for version in found]
     responses = responses or [RunQueryResponse(read_time=read_time)]
     responses[0].skipped_results = skipped
     responses[-1].done = True
@@ -46,30 +48,30 @@ async def run_aggregation_query(realm: Realm, request: Message) -> list[Message]
     plan = Plan.of(request.parent, query, summed)
     realm.check_index(query, request.parent, summed.values())
     view = tenant.view(request)
-    documents, skipped = _run(tenant, plan, view)
-    matched = len(documents) + skipped
+    found, skipped = _run(tenant, plan, view)
+    matched = len(found) + skipped
     realm.meter.count(
         tenant.project, "RunAggregationQuery", plan.collection_id, reads=max(-(-matched // ENTRIES_A_READ), 1)
     )
     response = RunAggregationQueryResponse(read_time=timestamp(view.at or realm.clock.now()))
-    for alias, value in aggregated(aggregations, documents).items():
+    for alias, value in aggregated(aggregations, found).items():
         response.result.aggregate_fields[alias].CopyFrom(value)
     return [RunAggregationQueryResponse(transaction=view.opened), response] if view.opened else [response]
 
 
-async def _found(tenant: Tenant, plan: Plan, view: View) -> tuple[list[Message], int]:
+async def _found(tenant: Tenant, plan: Plan, view: View) -> tuple[list[Version], int]:
     """Run the query; in a read-write transaction until what it finds is locked. Raises Refused, ABORTED."""
     found = plan.run(tenant.documents, view.at)
-    while await tenant.lock(view, [document_name(document.name) for document in found[0]]):
+    while await tenant.lock(view, [version.name for version in found[0]]):
         found = plan.run(tenant.documents, view.at)
     return _remembered(tenant, plan, view, found)
 
 
-def _run(tenant: Tenant, plan: Plan, view: View) -> tuple[list[Message], int]:
+def _run(tenant: Tenant, plan: Plan, view: View) -> tuple[list[Version], int]:
     return _remembered(tenant, plan, view, plan.run(tenant.documents, view.at))
 
 
-def _remembered(tenant: Tenant, plan: Plan, view: View, found: tuple[list[Message], int]) -> tuple[list[Message], int]:
+def _remembered(tenant: Tenant, plan: Plan, view: View, found: tuple[list[Version], int]) -> tuple[list[Version], int]:
     """Let a read-write transaction see at its commit whether the query would find the same."""
     if view.transaction is not None:
         before = _versions(found[0])
@@ -77,5 +79,5 @@ def _remembered(tenant: Tenant, plan: Plan, view: View, found: tuple[list[Messag
     return found
 
 
-def _versions(documents: list[Message]) -> list[tuple[str, int]]:
-    return [(document.name, document.update_time.ToNanoseconds()) for document in documents]
+def _versions(found: list[Version]) -> list[tuple[str, datetime]]:
+    return [(version.name.text, version.at) for version in found]

@@ -92,7 +92,7 @@ def _ordered(tenant: Tenant, request: Message, view: View) -> list[Message]:
         path, _, direction = order.strip().partition(" ")
         descending = direction.strip().lower() == "desc"
         query.order_by.add(direction=DESCENDING if descending else ASCENDING).field.field_path = path
-    return Plan.of(request.parent, query).run(tenant.documents, view.at)[0]
+    return [version.document() for version in Plan.of(request.parent, query).run(tenant.documents, view.at)[0]]
 
 
 def _with_missing(tenant: Tenant, request: Message, view: View) -> list[Message]:

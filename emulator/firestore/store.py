@@ -24,14 +24,13 @@ class Database:
     def get(self, name: DocumentName, at: datetime | None = None) -> Message | None:
         """Return the document as it was at that time, or is now; None when there was none."""
         collection = self._collections.get(name.collection)
-        record = collection.record(name) if collection else None
-        version = record.at(at) if record else None
-        return version.document if version else None
+        version = collection.get(name, at) if collection else None
+        return version.document() if version else None
 
     def put(self, changes: Mapping[DocumentName, Message | None], at: datetime) -> None:
         """Store what a commit at that time left of each document it changed."""
         for name, document in changes.items():
-            self._collection(name).put(name, Version(at, document))
+            self._collection(name).put(Version(name, at, document))
             self._commits.append((at, name))
         self._forget(at - HISTORY)
 

@@ -32,6 +32,8 @@ class Rank(IntEnum):
 # A key is a tuple (rank, ...) which Python orders and compares as Firestore does the value.
 Key = tuple[Any, ...]
 
+LEAST: Key = ()  # below every key
+MOST: Key = (len(Rank),)  # above every key
 NULL: Key = (0,)
 NAN: Key = (2, 0)
 TYPE, VECTOR_TYPE, VECTOR_VALUE = "__type__", "__vector__", "value"
