@@ -19,13 +19,13 @@ from ledgermail.clock import Clock
 from ledgermail.content import Rendered, render
 from ledgermail.delivery import Delivery, Failure, Status
 from ledgermail.eligibility import Expire, Leave, Recipient, Suppress, judge
-from ledgermail.errors import ClaimLost, ContentError, InvalidDocument, LedgerUnavailable, NewerSchema
+from ledgermail.errors import ClaimLost, ContentError, InvalidDocument, LedgermailError, LedgerUnavailable, NewerSchema
 from ledgermail.gate import MISCONFIGURED_WAIT, Gates
 from ledgermail.ledger import Found, Ledger, Stored, stored
 from ledgermail.log import log
 from ledgermail.mailing import Mailing
 from ledgermail.message import Message
-from ledgermail.outcomes import Accepted, Ambiguous, Misconfigured, Outcome, Rejected, Transient
+from ledgermail.outcomes import Accepted, Ambiguous, Kind, Misconfigured, Outcome, Rejected, Transient
 from ledgermail.policy import Policy
 from ledgermail.provider import SendGrid
 from ledgermail.tasks import Tasks, wake_of
@@ -144,21 +144,33 @@ class Worker:
         return self.provider.send(attempt.message)
 
     def _settle(self, attempt: Attempt, outcome: Outcome) -> Answer:
-        """Outcome -> exactly one verb, under our claim; then whatever it asks for beyond the delivery itself."""
-        settled = self.ledger.change(
-            attempt.claimed.delivery.id, self._verb(attempt, outcome), known=attempt.claimed
-        ).delivery
+        """Outcome -> exactly one verb, under our claim; then its next task, and what it says to everybody."""
+        try:
+            settled = self.ledger.change(
+                attempt.claimed.delivery.id, self._verb(attempt, outcome), known=attempt.claimed
+            ).delivery
+        except LedgermailError:
+            # The only trace of the provider's answer: the lease ends, and the guarantee decides without it.
+            fields = attempt.claimed.delivery.log_fields()
+            log(
+                "delivery.not_settled",
+                severity="ERROR",
+                outcome=type(outcome).__name__,
+                **fields,
+                **_reference(outcome),
+            )
+            raise
         log(f"delivery.{settled.status}", outcome=type(outcome).__name__, **settled.log_fields())
-        match outcome:
-            case Misconfigured(failure):
-                self.gates.open_breaker(MISCONFIGURED_WAIT, f"{failure.code} {failure.detail}".strip())
-                return Answer("held_back", MISCONFIGURED_WAIT)
-            case Transient(failure, hold) if failure.category == "throttled":
-                self.gates.open_breaker(hold or THROTTLED_WAIT, "429")
-            case _:
-                pass
+        return self._follow_up(settled, outcome)
+
+    def _follow_up(self, settled: Delivery, outcome: Outcome) -> Answer:
+        if isinstance(outcome, Misconfigured):  # its own task comes again: no new one
+            self.gates.open_breaker(MISCONFIGURED_WAIT, f"{outcome.failure.code} {outcome.failure.detail}".strip())
+            return Answer("held_back", MISCONFIGURED_WAIT)
         if settled.status is Status.PENDING:
             self.tasks.wake([wake_of(settled)])
+        if isinstance(outcome, Transient) and outcome.failure.category == Kind.THROTTLED.value:
+            self.gates.open_breaker(outcome.hold or THROTTLED_WAIT, outcome.failure.code)
         return Answer(settled.status)
 
     def _verb(self, attempt: Attempt, outcome: Outcome) -> Callable[[Delivery], Delivery]:
@@ -201,6 +213,10 @@ class Worker:
         settled = self.ledger.change(current.delivery.id, verb, known=current).delivery
         log(f"delivery.{settled.status}", **settled.log_fields(), **_why(settled))
         return Answer(settled.status, wait)
+
+
+def _reference(outcome: Outcome) -> dict[str, str]:
+    return {"reference": outcome.reference} if isinstance(outcome, Accepted) else {}
 
 
 def _why(delivery: Delivery) -> dict[str, str]:
