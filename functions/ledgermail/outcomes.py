@@ -82,7 +82,7 @@ BY_ERROR: dict[type[httpx.RequestError], Kind] = {
     httpx.PoolTimeout: Kind.TRANSIENT,
     httpx.ProxyError: Kind.TRANSIENT,
     httpx.UnsupportedProtocol: Kind.MISCONFIGURED,
-    httpx.LocalProtocolError: Kind.REJECTED,  # our own request breaks HTTP: refused before it leaves
+    httpx.LocalProtocolError: Kind.MISCONFIGURED,  # a key that is no header value; a message is JSON and cannot break HTTP
     httpx.ReadTimeout: Kind.AMBIGUOUS,
     httpx.WriteTimeout: Kind.AMBIGUOUS,
     httpx.ReadError: Kind.AMBIGUOUS,

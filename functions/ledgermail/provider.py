@@ -15,6 +15,7 @@ from ledgermail.settings import Settings
 CONNECT_SECONDS = 5.0
 CONNECTIONS = 100  # above any concurrency of one instance: a request never waits for one
 LONGEST_HOLD = timedelta(hours=1)  # a provider that asks for more is asked again after this
+WORDS_CHARS = 2000  # of an answer are looked at: an error page may be as large as it likes
 ADDRESS = re.compile(r"[^\s<>\"']+@[^\s<>\"']+")
 
 
@@ -53,9 +54,9 @@ def _words(response: httpx.Response) -> str:
     """What the provider says is wrong, without any address. Its errors are JSON, except where they are HTML or nothing."""
     try:
         words = "; ".join(str(error["message"]) for error in response.json()["errors"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         words = response.text if "html" not in response.headers.get("Content-Type", "") else ""
-    return ADDRESS.sub("<address>", words)
+    return ADDRESS.sub("<address>", words[:WORDS_CHARS])
 
 
 def _hold(response: httpx.Response) -> timedelta | None:
@@ -63,7 +64,8 @@ def _hold(response: httpx.Response) -> timedelta | None:
     seconds = _seconds(response.headers.get("Retry-After"))
     if seconds is None and (reset := response.headers.get("X-RateLimit-Reset", "")).isdecimal():
         seconds = float(reset) - time.time()
-    return None if seconds is None else min(max(timedelta(seconds=seconds), timedelta(seconds=1)), LONGEST_HOLD)
+    # Bounded as numbers: what is sent may be more than a timedelta holds.
+    return None if seconds is None else timedelta(seconds=min(max(seconds, 1.0), LONGEST_HOLD.total_seconds()))
 
 
 def _seconds(retry_after: str | None) -> float | None:
@@ -71,5 +73,5 @@ def _seconds(retry_after: str | None) -> float | None:
         return None if retry_after is None else float(retry_after)
     try:
         return (parsedate_to_datetime(retry_after) - datetime.now(UTC)).total_seconds()
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None

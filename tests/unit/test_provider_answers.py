@@ -1,0 +1,159 @@
+"""What is read from an answer of the provider: how long to wait, and its words. Whatever it says, nothing is raised."""
+
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ledgermail.content import Rendered
+from ledgermail.delivery import DETAIL_CHARS, Failure
+from ledgermail.eligibility import Recipient
+from ledgermail.message import Message
+from ledgermail.outcomes import Accepted, Ambiguous, Misconfigured, Outcome, Rejected, Transient
+from ledgermail.provider import LONGEST_HOLD, SendGrid
+from tests.samples import settings
+
+MESSAGE = Message("u1_j1", "job-alert", Recipient("u1@example.com", "Ada"), Rendered("A job", "<p>A job</p>", "A job"))
+SECOND = timedelta(seconds=1)
+
+
+def outcome(answer: Callable[[httpx.Request], httpx.Response], **changes: str) -> Outcome:
+    """What one attempt comes to when this is what SendGrid does."""
+    provider = SendGrid(settings(**changes), httpx.MockTransport(answer))
+    try:
+        return provider.send(MESSAGE)
+    finally:
+        provider.close()
+
+
+def hold(headers: Mapping[str, str], status: int = 429) -> timedelta | None:
+    said = outcome(lambda _: httpx.Response(status, headers=headers))
+    assert isinstance(said, Transient)
+    return said.hold
+
+
+def words(status: int, **answer: object) -> str:
+    said = outcome(lambda _: httpx.Response(status, **answer))  # type: ignore[arg-type]
+    assert not isinstance(said, Accepted)
+    return said.failure.detail
+
+
+@pytest.mark.parametrize(
+    ("said", "held"),
+    [
+        ({"Retry-After": "7"}, 7 * SECOND),
+        ({"Retry-After": "0"}, SECOND),
+        ({"Retry-After": "7", "X-RateLimit-Reset": "9999999999"}, 7 * SECOND),
+        ({"Retry-After": "soon"}, None),
+        ({"Retry-After": "-7"}, None),
+        ({"X-RateLimit-Reset": "1"}, SECOND),
+        ({"X-RateLimit-Reset": "later"}, None),
+        ({"X-RateLimit-Reset": ""}, None),
+        ({}, None),
+    ],
+)
+def test_how_long_everybody_is_asked_to_wait(said: dict[str, str], held: timedelta | None) -> None:
+    assert hold(said) == held
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"Retry-After": "86400"},
+        {"Retry-After": "9" * 30},
+        {"Retry-After": "9" * 400},
+        {"X-RateLimit-Reset": "9999999999"},
+        {"X-RateLimit-Reset": "1755331200000"},  # in milliseconds by mistake
+        {"X-RateLimit-Reset": "9" * 400},
+        {"Retry-After": "Fri, 31 Dec 2100 23:59:59 GMT"},
+    ],
+)
+def test_nobody_is_made_to_wait_longer_than_an_hour(said: dict[str, str]) -> None:
+    assert hold(said) == LONGEST_HOLD
+
+
+def test_a_reset_is_a_moment_and_a_retry_after_may_be_one() -> None:
+    reset = hold({"X-RateLimit-Reset": str(int(time.time()) + 600)})
+    date = hold({"Retry-After": format_datetime(datetime.now(UTC) + timedelta(minutes=10), usegmt=True)})
+    for held in (reset, date):
+        assert held is not None
+        assert timedelta(minutes=8) < held <= timedelta(minutes=10)
+
+
+def test_a_503_may_say_how_long_too() -> None:
+    assert hold({"Retry-After": "120"}, 503) == 120 * SECOND
+
+
+ANY_TEXT = st.text(st.characters(min_codepoint=32, max_codepoint=255, exclude_characters="\x7f"))
+NUMBERS = st.integers(min_value=0).map(str)
+
+
+@given(retry_after=st.none() | NUMBERS | ANY_TEXT, reset=st.none() | NUMBERS | ANY_TEXT)
+def test_no_header_takes_an_acceptance_away(retry_after: str | None, reset: str | None) -> None:
+    said = {"X-Message-Id": "m1", "Retry-After": retry_after, "X-RateLimit-Reset": reset}
+    headers = [(name, value.encode("latin-1")) for name, value in said.items() if value is not None]
+    assert outcome(lambda _: httpx.Response(202, headers=headers)) == Accepted("m1")
+
+
+@given(body=st.binary(max_size=200), status=st.sampled_from([202, 400, 429, 500]))
+def test_no_body_takes_an_outcome_away(body: bytes, status: int) -> None:
+    kinds = {202: Accepted, 400: Rejected, 429: Transient, 500: Ambiguous}
+    assert type(outcome(lambda _: httpx.Response(status, content=body))) is kinds[status]
+
+
+@pytest.mark.parametrize(
+    "body", [b"[" * 100_000, b"{}", b"[]", b"null", b'{"errors":null}', b'{"errors":[1]}', b'{"errors":{"a":1}}', b"\xff"]
+)
+def test_a_body_of_another_shape_is_still_a_refusal(body: bytes) -> None:
+    assert isinstance(outcome(lambda _: httpx.Response(400, content=body)), Rejected)
+
+
+def test_the_words_are_those_of_the_errors() -> None:
+    errors = [{"message": "Bad subject.", "field": "subject"}, {"message": "Bad content.", "field": None}]
+    assert words(400, json={"errors": errors}) == "Bad subject.; Bad content."
+
+
+def test_a_page_of_html_says_nothing_worth_keeping() -> None:
+    assert words(413, html="<html><h1>413 Request Entity Too Large</h1></html>") == ""
+
+
+def test_the_words_never_hold_an_address() -> None:
+    said = 'We found a duplicate [zoe+x@example.com], and "o\'neil@example.com" <a@b.example>.'
+    for answer in ({"json": {"errors": [{"message": said}]}}, {"text": said}):
+        assert "@" not in words(400, **answer)
+
+
+def test_the_words_are_cut_however_many_there_are() -> None:
+    assert len(words(500, text="word " * 1_000_000)) == DETAIL_CHARS
+    assert words(500, text="a" * 1_000_000) == "a" * DETAIL_CHARS
+
+
+def test_a_redirect_is_not_followed_and_holds_mail_back() -> None:
+    asked: list[str] = []
+
+    def elsewhere(request: httpx.Request) -> httpx.Response:
+        asked.append(str(request.url))
+        return httpx.Response(301, headers={"Location": "http://elsewhere.example/"})
+
+    said = outcome(elsewhere)
+    assert said == Misconfigured(Failure(category="misconfigured", code="301"))
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("url", ["api.sendgrid.example", "ftp://sendgrid.example"])
+def test_an_address_that_cannot_be_posted_to_rejects_no_message(url: str) -> None:
+    provider = SendGrid(settings(sendgrid_url=url))
+    assert isinstance(provider.send(MESSAGE), Misconfigured)
+    provider.close()
+
+
+def test_an_outcome_without_an_answer_names_the_error() -> None:
+    def hang(request: httpx.Request) -> httpx.Response:
+        raise httpx.ReadTimeout("u1@example.com did not answer", request=request)
+
+    assert outcome(hang) == Ambiguous(Failure(category="ambiguous", code="ReadTimeout"))
