@@ -1,16 +1,18 @@
 """Find the matches that were committed late, behind the cursor of the scan.
 
 Each past hour's count of matches is compared with what the scans have seen of it, at one billed read per thousand. Only an
-hour where they differ is read again, and there the ledger itself says which deliveries exist.
+hour where they differ is read again, and there the ledger itself says which deliveries exist. What is then taken for seen is
+the count from before the hour was read: what came meanwhile, or behind a look-back that was stopped within the hour, makes
+the next one differ.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from ledgermail.book import Book
 from ledgermail.mailing import Mailing
-from ledgermail.matches import PAGE, Document
+from ledgermail.matches import PAGE
 from ledgermail.scan import Reading, Report, Scanner, hour_of, position, released, turned
 
 HOUR = timedelta(hours=1)
@@ -28,13 +30,18 @@ class Hour:
 
 def look_back(scanner: Scanner, mailing: Mailing) -> Report:
     """Plan what the cursor has passed unseen. Raises LedgerUnavailable."""
-    scanned, reading = scanner.open(mailing, "scan").book, scanner.open(mailing, "look-back")
+    reading = scanner.open(mailing, "look-back")
+    scanned = scanner.open(mailing, "scan").book  # after our own: no older than what the last look-back went by
     if reading.book.locked(reading.now):
         return Report(mailing.name, stopped="overlap")
-    differing = [hour for hour in _hours(scanner, scanned, reading) if hour.count != _seen(hour, scanned, reading.book)]
-    if not differing:
+    hours = list(_hours(scanner, scanned, reading))
+    unread = [
+        hour for hour in hours if _begun(hour, reading.book)
+    ]  # first, as there is one place to keep within an hour
+    unread += [hour for hour in hours if hour.count != _seen(hour, scanned, reading.book)]
+    if not unread:
         return Report(mailing.name)
-    return scanner.locked(reading, lambda: _read_again(scanner, scanned, reading, differing))
+    return scanner.locked(reading, lambda: _read_again(scanner, scanned, reading, unread))
 
 
 def _hours(scanner: Scanner, scanned: Book, reading: Reading) -> Iterator[Hour]:
@@ -63,27 +70,27 @@ def _read_again(scanner: Scanner, scanned: Book, reading: Reading, hours: list[H
 
 def _read_hour(scanner: Scanner, scanned: Book, reading: Reading, hour: Hour) -> bool:
     """Page after page from where an earlier look-back left this hour; whether its end was reached."""
-    resume = reading.book.at is not None and hour.start <= reading.book.at < hour.before
-    at, match_id = (reading.book.at or hour.start, reading.book.match_id) if resume else (hour.start, "")
+    at, match_id, seen = hour.start, "", _seen_after(hour, scanned, reading)
+    if _begun(hour, reading.book):
+        at, match_id, seen = reading.book.at or at, reading.book.match_id, reading.book.seen
     while not scanner.is_over(reading):
         documents = scanner.matches.after(at, match_id, before=hour.before)
-        done = len(documents) < PAGE
-        scanner.add(reading, documents, _after(reading, documents, _counted(hour, scanned) if done else {}))
-        if done:
+        if len(documents) < PAGE:
+            scanner.add(reading, documents, turned(reading.book, seen=seen, at=None, match_id=""))
             return True
         at, match_id = position(documents)
+        scanner.add(reading, documents, turned(reading.book, seen=seen, at=at, match_id=match_id))
     return False
 
 
-def _counted(hour: Hour, scanned: Book) -> dict[str, int]:
-    return {hour_of(hour.start): hour.count - scanned.seen.get(hour_of(hour.start), 0)}
+def _begun(hour: Hour, book: Book) -> bool:
+    """Whether an earlier look-back was stopped within this hour."""
+    return book.at is not None and hour.start <= book.at < hour.before
 
 
-def _after(reading: Reading, documents: list[Document], counted: dict[str, int]) -> Book:
-    """The book after these: within the hour its cursor, at the hour's end what it was found to hold beyond the scans."""
-    if not counted:
-        at, match_id = position(documents)
-        return turned(reading.book, at=at, match_id=match_id)
+def _seen_after(hour: Hour, scanned: Book, reading: Reading) -> Mapping[str, int]:
+    """What look-backs have found beyond the scans, by hour, once this hour is read."""
     oldest = hour_of(reading.now - reading.mailing.look_back)
-    kept = {hour: count for hour, count in reading.book.seen.items() if hour >= oldest}
-    return turned(replace(reading.book, seen=kept | counted), at=None, match_id="")
+    kept = {name: count for name, count in reading.book.seen.items() if name >= oldest}
+    name = hour_of(hour.start)
+    return kept | {name: hour.count - scanned.seen.get(name, 0)}
