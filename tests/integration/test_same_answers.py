@@ -14,9 +14,9 @@ from emulator.firestore.official_jar import find
 from tests.integration.same_answers.ask import answer
 from tests.integration.same_answers.draw import Draw
 
-ROUNDS = int(os.environ.get("SAME_ANSWERS_ROUNDS", "10"))
+ROUNDS = int(os.environ.get("SAME_ANSWERS_ROUNDS", "6"))
 FIRST = int(os.environ.get("SAME_ANSWERS_FIRST", "1"))
-REQUESTS = 150  # a round, about a second
+REQUESTS = 150  # a round, two to four seconds
 
 pytestmark = pytest.mark.skipif(find() is None, reason="the official Firestore emulator is not on this machine")
 
