@@ -28,14 +28,14 @@ class Declared:
         self.problems.append(f"{self._place}{name}: {what}")
 
     def text(self, name: str, default: str | None = None) -> str:
-        """Non-empty text; without a default it must be there."""
+        """Non-empty text without the space around it; without a default it must be there."""
         value = self._get(name, default)
         if value is None:
             return ""
         if not isinstance(value, str) or (not value.strip() and value != default):
             self.problem(name, "must be text, and not empty")
             return ""
-        return value
+        return value.strip()
 
     def integer(self, name: str, default: int, *, least: int, most: int) -> int:
         """A whole number from `least` to `most`."""
@@ -60,7 +60,7 @@ class Declared:
     def choice(self, name: str, kind: type[Choice]) -> Choice:
         """One of the values of an enumeration; it must be there."""
         value = self._get(name, None)
-        if value in set(kind):
+        if isinstance(value, str) and value in set(kind):
             return kind(value)
         if value is not None:
             self.problem(name, f"must be one of {', '.join(kind)}, not {value!r}")

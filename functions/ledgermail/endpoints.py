@@ -3,17 +3,18 @@
 import uuid
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flask import Request, Response
 
-from ledgermail import lookback, oidc
+from ledgermail import oidc
 from ledgermail.app import App
 from ledgermail.log import log
 from ledgermail.mailing import Mailing
-from ledgermail.prune import Pass
-from ledgermail.upkeep import Position
 from ledgermail.web import Body, Refused, answer, flag_of, holder_of, number_of, put_off, serve, text_of
+
+if TYPE_CHECKING:
+    from ledgermail.prune import Pass
 
 POST = frozenset({"POST"})
 GET = frozenset({"GET"})
@@ -56,6 +57,8 @@ def _internal(app: App, request: Request, act: Callable[[Body], Response]) -> Re
 
 
 def _scan(app: App, body: Body) -> Response:
+    from ledgermail import lookback
+
     back = flag_of(body, "look_back")
     reports = []
     for mailing in _mailings(app, body):
@@ -115,7 +118,10 @@ def _prune(app: App, body: Body) -> Response:
     )
 
 
-def _pass_of(body: Body) -> Pass:
+def _pass_of(body: Body) -> "Pass":
+    from ledgermail.prune import Pass
+    from ledgermail.upkeep import Position
+
     after = None
     if "at" in body:
         try:
@@ -126,7 +132,7 @@ def _pass_of(body: Body) -> Pass:
     return Pass(prune_id=prune_id, shard=number_of(body, "shard"), after=after, dry_run=flag_of(body, "dry_run"))
 
 
-def _body_of(current: Pass) -> dict[str, Any]:
+def _body_of(current: "Pass") -> dict[str, Any]:
     """The body that `_pass_of` reads."""
     body: dict[str, Any] = {"prune_id": current.prune_id, "shard": current.shard, "dry_run": current.dry_run}
     if current.after is not None:

@@ -10,7 +10,6 @@ from functools import cache
 from threading import Lock
 from typing import Any
 
-import httpx
 from flask import Request
 
 from ledgermail.settings import Settings
@@ -47,7 +46,7 @@ def _account(token: str, settings: Settings) -> str | None:
         )
     except (GoogleAuthError, ValueError):
         return None
-    return str(claims["email"]) if claims.get("email_verified") else None
+    return str(claims.get("email")) if claims.get("email_verified") is True else None
 
 
 class _Response:
@@ -77,6 +76,7 @@ class _CachedFetch:
 
 
 def _fetch(method: str, url: str) -> _Response:
+    import httpx
     from google.auth.exceptions import TransportError
 
     try:

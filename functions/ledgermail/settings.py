@@ -6,10 +6,13 @@ from datetime import timedelta
 from pathlib import Path
 
 from ledgermail.declared import Declared, refuse
+from ledgermail.eligibility import usable_address
 
 PREFIX = "LEDGERMAIL_"
 FOLDER = Path(__file__).resolve().parent.parent / "mailings"
 MARGIN = timedelta(seconds=10)  # what claiming and settling may take around the provider's call
+DISPATCH_DEADLINES = (timedelta(seconds=15), timedelta(minutes=30))  # what Cloud Tasks takes for one
+ADDRESSES = ("SENDER", "REPLY_TO", "ARCHIVE")
 SECRETS = {"deliver": "SENDGRID_KEY", "trigger": "TRIGGER_KEY"}  # which function reads which
 
 
@@ -25,7 +28,7 @@ class Settings:
     function_url: str  # where a function answers: has the placeholder {function}
     task_account: str  # the service account in whose name tasks call
     audience: str  # of the OIDC token to check ourselves; empty where IAM has checked it
-    certs_url: str
+    certs_url: str  # of certificates by key id; a JSON Web Key Set would need one more library
     sender: str
     sender_name: str
     reply_to: str
@@ -71,7 +74,7 @@ def _read(declared: Declared, environment: Mapping[str, str]) -> Settings:
         function_url=declared.text("FUNCTION_URL"),
         task_account=declared.text("TASK_ACCOUNT"),
         audience=declared.text("AUDIENCE", ""),
-        certs_url=declared.text("CERTS_URL", "https://www.googleapis.com/oauth2/v3/certs"),
+        certs_url=declared.text("CERTS_URL", "https://www.googleapis.com/oauth2/v1/certs"),
         sender=declared.text("SENDER"),
         sender_name=declared.text("SENDER_NAME", ""),
         reply_to=declared.text("REPLY_TO", ""),
@@ -90,23 +93,38 @@ def _read(declared: Declared, environment: Mapping[str, str]) -> Settings:
 def _secrets(declared: Declared, environment: Mapping[str, str]) -> Secrets:
     """Every secret that is set; one is missed only where the function that reads it runs (FUNCTION_TARGET)."""
     needed = SECRETS.get(environment.get("FUNCTION_TARGET", ""))
-    return Secrets({name: declared.text(name, None if name == needed else "") for name in SECRETS.values()})
+    values = {name: declared.text(name, None if name == needed else "") for name in SECRETS.values()}
+    for name, value in values.items():
+        if not (value.isascii() and value.isprintable()) or " " in value:
+            declared.problem(name, "must be one word of ASCII, as it travels in a header")
+    return Secrets(values)
 
 
 def _check(declared: Declared, settings: Settings, environment: Mapping[str, str]) -> None:
     """Note what would break the promise although each value by itself is sound."""
     if "{function}" not in settings.function_url:
         declared.problem("FUNCTION_URL", "must have the placeholder {function}")
-    if settings.lease <= settings.provider_timeout + MARGIN:
-        declared.problem(
-            "LEASE", "must be longer than PROVIDER_TIMEOUT + 10s: a second worker would send while the first may"
-        )
-    if settings.lease <= settings.function_timeout:
-        declared.problem(
-            "LEASE", "must be longer than FUNCTION_TIMEOUT: an abandoned request goes on running until then"
-        )
-    if settings.time_box >= settings.function_timeout:
-        declared.problem("TIME_BOX", "must be shorter than FUNCTION_TIMEOUT")
+    for name in ADDRESSES:
+        address: str = getattr(settings, name.lower())
+        if address and not (address.isascii() and usable_address(address)):
+            declared.problem(name, "must be an address in ASCII: with any other, every mail would be refused for good")
+    _check_times(declared, settings)
     if "K_SERVICE" in environment:
         for name in sorted(n for n in environment if n.endswith("_EMULATOR_HOST")):
             declared.problems.append(f"{name}: an emulator must not be named where mail is really sent")
+
+
+def _check_times(declared: Declared, settings: Settings) -> None:
+    shortest, longest = DISPATCH_DEADLINES
+    if not shortest <= settings.function_timeout <= longest:
+        declared.problem("FUNCTION_TIMEOUT", "must be from 15s to 30m, as it is the dispatch deadline of every task")
+    if settings.function_timeout <= settings.provider_timeout + MARGIN:
+        declared.problem(
+            "FUNCTION_TIMEOUT", "must be longer than PROVIDER_TIMEOUT + 10s: the answer must be put on record"
+        )
+    if settings.lease <= settings.function_timeout:
+        declared.problem(
+            "LEASE", "must be longer than FUNCTION_TIMEOUT: a second worker would send while the first may"
+        )
+    if settings.time_box >= settings.function_timeout:
+        declared.problem("TIME_BOX", "must be shorter than FUNCTION_TIMEOUT")

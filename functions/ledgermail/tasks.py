@@ -84,7 +84,7 @@ class Tasks:
         return True
 
     def _task(self, function: str, body: dict[str, Any]) -> dict[str, Any]:
-        url = self._settings.function_url.format(function=function)
+        url = self._settings.function_url.replace("{function}", function)
         return {
             "http_request": {
                 "url": url,

@@ -107,7 +107,8 @@ def test_no_body_takes_an_outcome_away(body: bytes, status: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"[" * 100_000, b"{}", b"[]", b"null", b'{"errors":null}', b'{"errors":[1]}', b'{"errors":{"a":1}}', b"\xff"]
+    "body",
+    [b"[" * 100_000, b"{}", b"[]", b"null", b'{"errors":null}', b'{"errors":[1]}', b'{"errors":{"a":1}}', b"\xff"],
 )
 def test_a_body_of_another_shape_is_still_a_refusal(body: bytes) -> None:
     assert isinstance(outcome(lambda _: httpx.Response(400, content=body)), Rejected)
