@@ -6,6 +6,7 @@ one raw `_` in a delivery id.
 """
 
 import hashlib
+import re
 from urllib.parse import quote, unquote
 
 from ledgermail.errors import InvalidId
@@ -14,6 +15,7 @@ PART_BYTES = 200  # an encoded part above this is cut and hashed: two of them st
 CUT_BYTES = 100  # how much of such a part stays readable
 DOCUMENT_ID_BYTES = 1500  # Firestore's limit
 TASK_HASH_CHARS = 32  # of a SHA-256: spreads task names, as Cloud Tasks asks for, and keeps them short
+DELIVERY_ID = re.compile(r"[A-Za-z0-9.%~-]+_[A-Za-z0-9.%~:-]+")
 
 
 def encode_part(part: object, field: str) -> str:
@@ -41,7 +43,9 @@ def delivery_id(user_id: str, subject: str) -> str:
 
 
 def user_of(delivery: str) -> str | None:
-    """The user id within a delivery id, or None where it was too long to be kept whole."""
+    """The user id within a delivery id, or None where it was too long to be kept whole. Raises InvalidId for any other id."""
+    if not DELIVERY_ID.fullmatch(delivery):
+        raise InvalidId("delivery_id: is none that we make")
     encoded = delivery.partition("_")[0]
     return None if "~" in encoded else unquote(encoded)
 
