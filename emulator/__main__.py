@@ -44,7 +44,8 @@ def _options() -> argparse.Namespace:
 
 def up(options: argparse.Namespace, console: Console) -> int:
     """Serve everything, with the scheduler's jobs, until interrupted."""
-    with start(options.firestore, ports=UP) as cloud, jobs(cloud):
+    # Without an audience the functions do not ask for a token: on this machine they can be called by hand.
+    with start(options.firestore, ports=UP, overrides={"LEDGERMAIL_AUDIENCE": ""}) as cloud, jobs(cloud):
         _print_addresses(cloud, console)
         until_interrupted()
     return 0

@@ -5,11 +5,13 @@ import tempfile
 import tomllib
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
+
+from google.api_core.exceptions import AlreadyExists
 
 from emulator import firestore, inbox, tasks
 from emulator.process import ROOT, Server, spawn
@@ -105,7 +107,8 @@ def create_queues(queues: tasks.CloudTasks, parent: str = f"projects/{PROJECT}/l
     with queues.client() as client:
         for name, declared in tomllib.loads(QUEUES.read_text("utf-8")).items():
             queue = {"name": f"{parent}/queues/{name}", **_queue(declared)}
-            client.create_queue(request={"parent": parent, "queue": queue})
+            with suppress(AlreadyExists):  # at a server that was there before
+                client.create_queue(request={"parent": parent, "queue": queue})
 
 
 def _queue(declared: Mapping[str, Any]) -> dict[str, Any]:
@@ -133,13 +136,12 @@ def _environment(
         "LEDGERMAIL_LOCATION": LOCATION,
         "LEDGERMAIL_FUNCTION_URL": f"{url}/{{function}}",
         "LEDGERMAIL_TASK_ACCOUNT": ACCOUNT,
-        "LEDGERMAIL_AUDIENCE": url,
-        "LEDGERMAIL_CERTS_URL": queues.certs_url,
         "LEDGERMAIL_SENDER": "alerts@example.com",
         "LEDGERMAIL_SENDER_NAME": "Job Alerts",
         "LEDGERMAIL_SENDGRID_URL": mailbox.url,
         "LEDGERMAIL_SENDGRID_KEY": inbox.DEFAULT_KEY,
         "LEDGERMAIL_TRIGGER_KEY": TRIGGER_KEY,
+        **({"LEDGERMAIL_AUDIENCE": url, "LEDGERMAIL_CERTS_URL": queues.certs_url} if queues.server else {}),
     }
 
 

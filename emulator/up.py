@@ -9,7 +9,7 @@ from emulator.cloud import TRIGGER_KEY, Cloud
 from emulator.scheduler import Job, Scheduler
 
 # Cron lines in UTC. They reach the functions through `trigger`, as any scheduler outside Google Cloud does.
-CRON = {"scan": "* * * * *", "sweep": "*/2 * * * *", "prune": "17 3 * * *"}
+CRON = {"scan": "* * * * *", "look-back": "7 * * * *", "sweep": "*/2 * * * *", "prune": "17 3 * * *"}
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -15,24 +16,31 @@ if TYPE_CHECKING:
 
     from google.cloud import tasks_v2
 
+HOST_VARIABLE = "CLOUD_TASKS_EMULATOR_HOST"
 TOMBSTONE_AGE = timedelta(hours=24)  # "can take up to 24 hours" (docstring of CreateTaskRequest)
+
+
+class NotOfferedError(Exception):
+    """Another's Cloud Tasks server has no counts, faults, clock and certificates of ours."""
 
 
 @dataclass(frozen=True)
 class CloudTasks:
-    """A running local Cloud Tasks. Its own time is real time plus what ``advance`` has added."""
+    """A running local Cloud Tasks. Its own time is real time plus what ``advance`` has added.
 
-    server: Server
+    ``host`` is the address of its gRPC service, host:port, for CLOUD_TASKS_EMULATOR_HOST. One that somebody else runs
+    has no ``server``, and all that is about counts, faults, time and certificates raises NotOfferedError.
+    """
+
+    host: str
+    server: Server | None = None
     _http: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=10, trust_env=False), repr=False)
-
-    @property
-    def host(self) -> str:
-        """Address of the gRPC service, host:port, for CLOUD_TASKS_EMULATOR_HOST."""
-        return self.server.addresses["host"]
 
     @property
     def control(self) -> str:
         """Base URL of the control endpoints."""
+        if self.server is None:
+            raise NotOfferedError(f"the Cloud Tasks at {self.host} is not ours")
         return self.server.addresses["control"]
 
     @property
@@ -70,9 +78,10 @@ class CloudTasks:
         self._call("DELETE", "/tasks")
 
     def stop(self) -> None:
-        """End the server."""
+        """End the server, unless somebody else runs it."""
         self._http.close()
-        self.server.stop()
+        if self.server is not None:
+            self.server.stop()
 
     def _call(self, method: str, path: str, body: object = None) -> Any:
         response = self._http.request(method, self.control + path, json=body)
@@ -89,14 +98,19 @@ def start(
     min_backoff: timedelta | None = None,
     max_concurrent: int = 0,
 ) -> CloudTasks:
-    """Start a local Cloud Tasks in a process of its own, with these queues.
+    """Start a local Cloud Tasks in a process of its own, with these queues; or join the one that is there.
+
+    The one that is there is that which CLOUD_TASKS_EMULATOR_HOST names; its queues and options are its own affair.
 
     The queues have production's defaults (500/s, 100 attempts, 0.1 s to 1 h backoff, 16 doublings, 1,000 at a time),
     except for ``min_backoff`` and ``max_concurrent``. Port 0 is any free one.
     """
+    if os.environ.get(HOST_VARIABLE):
+        return CloudTasks(os.environ[HOST_VARIABLE])
     options = [f"--port={port}", f"--tombstone-seconds={tombstone_age.total_seconds()}"]
     options += [f"--queue={queue}" for queue in queues]
     options += [f"--max-concurrent={max_concurrent}"]
     if min_backoff is not None:
         options.append(f"--min-backoff={min_backoff.total_seconds()}")
-    return CloudTasks(spawn("emulator.tasks", *options))
+    server = spawn("emulator.tasks", *options)
+    return CloudTasks(server.addresses["host"], server)

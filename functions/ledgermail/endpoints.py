@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 
 POST = frozenset({"POST"})
 GET = frozenset({"GET"})
-STARTABLE = ("scan", "sweep", "prune")  # what a holder of the trigger key may start
+# What a holder of the trigger key may start: the function and the body that do it.
+STARTABLE: dict[str, tuple[str, Body]] = {
+    "scan": ("scan", {}),
+    "look-back": ("scan", {"look_back": True}),
+    "sweep": ("sweep", {}),
+    "prune": ("prune", {}),
+}
 
 
 def scan(app: App, request: Request) -> Response:
@@ -47,7 +53,7 @@ def status(app: App, request: Request) -> Response:
 
 
 def trigger(app: App, request: Request) -> Response:
-    """Start a scan, a sweep or a prune (`job`) for whoever knows the key: for schedulers other than Cloud Scheduler."""
+    """Start a `job` for whoever knows the key: for schedulers other than Cloud Scheduler."""
     guard = holder_of(app.settings.secrets["TRIGGER_KEY"])
     return serve(request, methods=GET | POST, guard=guard, act=lambda body: _trigger(app, request, body))
 
@@ -150,6 +156,6 @@ def _trigger(app: App, request: Request, body: Body) -> Response:
     job = request.args.get("job") or body.get("job")
     if job not in STARTABLE:
         raise Refused(400, f"job: must be one of {', '.join(STARTABLE)}")
-    if not app.tasks.go_on(job, {}):
+    if not app.tasks.go_on(*STARTABLE[job]):
         return answer({"error": "the task could not be created"}, 503)
     return answer({"started": job}, 202)
