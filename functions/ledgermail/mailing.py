@@ -66,8 +66,15 @@ def _load_one(path: Path) -> Mailing:
 
 
 def _templates(path: Path) -> tuple[Mapping[str, str], list[str]]:
-    found = {name: (path / name).read_text("utf-8") for name in TEMPLATES if (path / name).is_file()}
-    return found, [f"{path.name}/{name}: is missing" for name in TEMPLATES if name not in found]
+    found, problems = {}, []
+    for name in TEMPLATES:
+        try:
+            found[name] = (path / name).read_text("utf-8")
+        except FileNotFoundError:
+            problems.append(f"{path.name}/{name}: is missing")
+        except UnicodeDecodeError as error:
+            problems.append(f"{path.name}/{name}: {error}")
+    return found, problems
 
 
 def _read(name: str, declared: Declared, templates: Mapping[str, str]) -> Mailing:
