@@ -10,11 +10,10 @@ from google.auth.credentials import AnonymousCredentials
 from google.cloud.firestore import Client
 from google.cloud.firestore_v1.base_query import And, FieldFilter, Or
 
-from emulator.firestore.index_file import IndexFileError
 from emulator.firestore.indexes import Indexes, MissingIndex
+from tests.unit.firestore_control.entries import A_B, ASC, DESC, HAS, composite, override
 
 PARENT = "projects/p/databases/(default)/documents"
-ASC, DESC, HAS = "ASCENDING", "DESCENDING", "CONTAINS"
 DB = Client(project="p", credentials=AnonymousCredentials())  # type: ignore[no-untyped-call]
 C = DB.collection("c")
 G = DB.collection_group("c")
@@ -22,16 +21,6 @@ G = DB.collection_group("c")
 
 def f(field: str, op: str, value: Any = 1) -> FieldFilter:
     return FieldFilter(field, op, value)
-
-
-def composite(*fields: tuple[str, str], scope: str = "COLLECTION") -> dict[str, Any]:
-    listed = [{"fieldPath": path, "arrayConfig" if kind == HAS else "order": kind} for path, kind in fields]
-    return {"collectionGroup": "c", "queryScope": scope, "fields": listed}
-
-
-def override(field: str, *kinds: str, scope: str = "COLLECTION") -> dict[str, Any]:
-    indexes = [{"arrayConfig" if kind == HAS else "order": kind, "queryScope": scope} for kind in kinds]
-    return {"collectionGroup": "c", "fieldPath": field, "indexes": indexes}
 
 
 @pytest.fixture
@@ -49,7 +38,6 @@ def check(indexes: Indexes, query: Any, *aggregated: str) -> None:
     indexes.check(query._to_protobuf()._pb, PARENT, aggregated)
 
 
-A_B = composite(("a", ASC), ("b", ASC))
 A_BDESC = composite(("a", ASC), ("b", DESC))
 B_A = composite(("b", ASC), ("a", ASC))
 
@@ -289,37 +277,6 @@ def test_a_composite_is_not_used_where_merging_single_fields_does(load: Callable
     indexes = load(A_B)
     check(indexes, C.where(filter=f("a", "==")).where(filter=f("b", "==")))
     assert indexes.unused() == [A_B]
-
-
-BROKEN = {
-    "not JSON": ("{", "is not JSON"),
-    "a list": ("[]", "is not an object"),
-    "an unknown key": ('{"index": []}', "'index'"),
-    "no collection": ({"indexes": [{"queryScope": "COLLECTION", "fields": []}]}, "indexes[0].collectionGroup"),
-    "no scope": ({"indexes": [{"collectionGroup": "c", "fields": []}]}, "indexes[0].queryScope"),
-    "no fields": ({"indexes": [composite()]}, "indexes[0].fields"),
-    "one field": ({"indexes": [A_B, composite(("a", ASC))]}, "indexes[1].fields"),
-    "an unknown order": ({"indexes": [composite(("a", ASC), ("b", "UP"))]}, "indexes[0].fields[1].order"),
-    "no order": ({"indexes": [{**A_B, "fields": [{"fieldPath": "a"}]}]}, "indexes[0].fields[0]"),
-    "a bad path": ({"indexes": [composite(("a..b", ASC), ("b", ASC))]}, "indexes[0].fields[0].fieldPath"),
-    "the name not last": ({"indexes": [composite(("__name__", ASC), ("b", ASC))]}, "indexes[0].fields"),
-    "twice": ({"indexes": [A_B, A_B]}, "indexes[1]"),
-    "no list of indexes": (
-        {"fieldOverrides": [{"collectionGroup": "c", "fieldPath": "a"}]},
-        "fieldOverrides[0].indexes",
-    ),
-    "overridden twice": ({"fieldOverrides": [override("a"), override("a", ASC)]}, "fieldOverrides[1]"),
-    "an override's order": ({"fieldOverrides": [override("a", "UP")]}, "fieldOverrides[0].indexes[0].order"),
-}
-
-
-@pytest.mark.parametrize(("content", "named"), BROKEN.values(), ids=BROKEN.keys())
-def test_a_broken_file_is_refused_by_naming_the_place(tmp_path: Path, content: Any, named: str) -> None:
-    path = tmp_path / "firestore.indexes.json"
-    path.write_text(content if isinstance(content, str) else json.dumps(content))
-    with pytest.raises(IndexFileError) as refusal:
-        Indexes.load(path)
-    assert named in str(refusal.value)
 
 
 def objects(text: str) -> Iterator[Any]:
