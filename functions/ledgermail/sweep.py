@@ -9,12 +9,13 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import takewhile
 from typing import Any
 
 from ledgermail import transitions
 from ledgermail.clock import Clock
 from ledgermail.delivery import Delivery, Status
-from ledgermail.errors import ClaimLost, InvalidDocument, NewerSchema
+from ledgermail.errors import ClaimLost, InvalidDocument, LedgerUnavailable, NewerSchema
 from ledgermail.gate import Gates
 from ledgermail.ledger import Ledger, Stored, stored
 from ledgermail.log import log
@@ -67,17 +68,22 @@ class Sweeper:
             if self.clock.monotonic() >= until:
                 return False
             page = self.upkeep.overdue(shard, now, after, only=only)
-            self._sweep_page(page, now, report)
+            if not self._sweep_page(page, now, until, report):
+                return False
             after = Position.of(page, "wake_at")
         return True
 
-    def _sweep_page(self, page: list[Snapshot], now: datetime, report: Report) -> None:
-        swept = [delivery for snapshot in page if (delivery := self._sweep_one(snapshot, now, report)) is not None]
+    def _sweep_page(self, page: list[Snapshot], now: datetime, until: float, report: Report) -> bool:
+        """Delivery by delivery, then their tasks; whether the page's end was reached."""
+        in_time = takewhile(lambda _: self.clock.monotonic() < until, page)
+        looked_at = [self._sweep_one(snapshot, now, report) for snapshot in in_time]
+        swept = [delivery for delivery in looked_at if delivery is not None]
         report.counts.update(delivery.status for delivery in swept)
         report.counts["woken"] += self.tasks.wake([wake_of(d) for d in swept if d.status is Status.PENDING])
+        return len(looked_at) == len(page)
 
     def _sweep_one(self, snapshot: Snapshot, now: datetime, report: Report) -> Delivery | None:
-        """Change one delivery; None for what is not ours to touch."""
+        """Change one delivery; None for what is not ours to touch, or cannot be written: nobody else shall wait for it."""
         try:
             current = stored(snapshot)
         except NewerSchema:
@@ -88,7 +94,12 @@ class Sweeper:
             log("delivery.invalid", severity="ERROR", delivery_id=snapshot.id, problem=str(problem))
             report.counts["invalid"] += 1
             return None
-        return self._change(current, now)
+        try:
+            return self._change(current, now)
+        except LedgerUnavailable as error:
+            log("delivery.not_swept", severity="WARNING", delivery_id=snapshot.id, error=str(error))
+            report.counts["not_swept"] += 1
+            return None
 
     def _change(self, current: Stored, now: datetime) -> Delivery | None:
         mailing = self.mailings.get(current.delivery.mailing)
