@@ -44,6 +44,12 @@ def a_delivery(status: Status = Status.PENDING, **changes: Any) -> Delivery:
     return Delivery(**(fields | changes))
 
 
+def about(**job: Any) -> Delivery:
+    """A pending delivery about this job."""
+    items = ({"job_id": "j1", "title": "Cook", **job},)
+    return a_delivery(content=Content(hash=content_hash(items), items=items))
+
+
 def a_user(**changes: Any) -> dict[str, Any]:
     """A user's document who wants job alerts."""
     user = {"email": "u1@example.com", "name": "Ada", "timezone": "UTC", "mailings": {"job-alert": {"active": True}}}

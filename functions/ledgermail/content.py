@@ -1,13 +1,13 @@
 """Turn a delivery's frozen items into a mail: subject, HTML and text. Pure, but for templates compiled once an instance."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from ledgermail.delivery import Delivery
-from ledgermail.errors import ContentError
+from ledgermail.errors import ContentError, InvalidDocument
 from ledgermail.mailing import Mailing
 from ledgermail.page import content_hash
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 SUBJECT_CHARS = 250  # more is cut: no client shows it, and a header line has an end
 LINK_SCHEMES = frozenset({"http", "https"})
+JOINERS = "\u200c\u200d"  # not printable by themselves, but part of Persian words and of emoji
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,7 @@ def render(mailing: Mailing, delivery: Delivery, user: Mapping[str, Any]) -> Ren
     items = delivery.content.items if delivery.content else None
     if not items or delivery.content is None:
         raise ContentError("content.items: are missing")
-    if content_hash(items) != delivery.content.hash:
-        raise ContentError("content.hash: the items are not those that were frozen")
+    _must_be_frozen(items, delivery.content.hash)
     facts = {"item": items[0], "items": items, "user": {"name": one_line(user.get("name") or "")}}
     subject = one_line(_fill(mailing, "subject.txt", facts))
     if not subject:
@@ -48,18 +48,32 @@ def render(mailing: Mailing, delivery: Delivery, user: Mapping[str, Any]) -> Ren
 
 def one_line(text: str) -> str:
     """Text for a header: every run of white space and control characters becomes one space, so no line can be added."""
-    return " ".join("".join(char if char.isprintable() else " " for char in str(text)).split())
+    return " ".join("".join(char if char.isprintable() or char in JOINERS else " " for char in str(text)).split())
 
 
 def link(url: object) -> str:
-    """The URL if it is http(s) with a host, else nothing: third-party text must not become a script or a lure."""
+    """The URL if it is http(s) with a host, else nothing: third-party text must not become a script or a lure.
+
+    A space within it is written as %20: a mail's text would end the link there.
+    """
     if not isinstance(url, str):
         return ""
+    stripped = url.strip()
     try:
-        parts = urlsplit(url.strip())
+        parts = urlsplit(stripped)
+        sound = parts.scheme in LINK_SCHEMES and bool(parts.hostname) and parts.port != 0 and stripped.isprintable()
     except ValueError:
         return ""
-    return url.strip() if parts.scheme.lower() in LINK_SCHEMES and parts.netloc and one_line(url) == url.strip() else ""
+    return stripped.replace(" ", "%20") if sound and " " not in parts.netloc else ""
+
+
+def _must_be_frozen(items: Sequence[Mapping[str, Any]], frozen: str) -> None:
+    try:
+        unchanged = content_hash(items) == frozen
+    except InvalidDocument as error:
+        raise ContentError(f"content.items: {error}") from error
+    if not unchanged:
+        raise ContentError("content.hash: the items are not those that were frozen")
 
 
 def _shorten(subject: str) -> str:
@@ -71,7 +85,7 @@ def _fill(mailing: Mailing, name: str, facts: Mapping[str, Any]) -> str:
 
     try:
         return compiled(mailing.templates[name], name.endswith(".mjml")).render(facts)
-    except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError) as error:
+    except (TemplateError, TypeError, ValueError, ArithmeticError, AttributeError, LookupError) as error:
         raise ContentError(f"{mailing.name}/{name}: {error}") from error
 
 
@@ -79,8 +93,7 @@ def _fill(mailing: Mailing, name: str, facts: Mapping[str, Any]) -> str:
 def compiled(source: str, is_mjml: bool) -> "Template":
     """A template ready to fill, compiled once an instance. MJML becomes HTML first, in which everything is escaped.
 
-    A name that is missing at the top is an error; one that is missing within an item is empty, as items are the adopter's.
-    Raises ContentError when MJML cannot be read.
+    A name that is missing is empty, as items are the adopter's. Raises TemplateError, and ValueError for bad MJML.
     """
     from jinja2 import Environment
 
@@ -92,8 +105,5 @@ def compiled(source: str, is_mjml: bool) -> "Template":
 def _to_html(source: str) -> str:
     import mjml
 
-    try:
-        html: str = mjml.mjml2html(source)
-    except ValueError as error:
-        raise ContentError(f"MJML: {error}") from error
+    html: str = mjml.mjml2html(source)
     return html
