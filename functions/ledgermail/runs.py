@@ -85,8 +85,10 @@ class Runs:
 
 
 def _is_emptied(run: Snapshot, now: datetime) -> bool:
-    opened_at: datetime = (run.to_dict() or {})["opened_at"]
-    return _number(run, "pruned") >= _number(run, "intended") and opened_at < now - FILLING
+    """Whether all that it intended is gone. One that was never opened was only counted for: its delivery is gone, too."""
+    opened_at: datetime | None = (run.to_dict() or {}).get("opened_at")
+    filling = opened_at is not None and opened_at >= now - FILLING
+    return _number(run, "pruned") >= _number(run, "intended") and not filling
 
 
 def _number(run: Snapshot, name: str) -> int:

@@ -1,5 +1,6 @@
 """The upkeep's queries and its one bulk write. Both indexes are (shard, time): each shard is read in order, by cursor."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from ledgermail.store import TROUBLE, Snapshot, call, ledger_errors
 
 PAGE = 200  # documents a query, and deletes a commit
 PRUNES = "prunes"
+NAME = re.compile(r"(?!__|\.{1,2}$)[\w.%~:-]{1,500}", re.ASCII)  # of a mailing, a status, a run
 COMMIT_TRIES = 4
 
 
@@ -74,9 +76,7 @@ class Upkeep:
         batch = self._client.batch()
         for snapshot in page:
             batch.delete(snapshot.reference, option=self._client.write_option(last_update_time=snapshot.update_time))
-        for run_key, count in Counter(
-            field(snapshot, "run_key") for snapshot in page if field(snapshot, "run_key")
-        ).items():
+        for run_key, count in Counter(field(snapshot, "run_key") for snapshot in page).items():
             counts = {"pruned": firestore.Increment(count), "pruning_at": firestore.SERVER_TIMESTAMP}
             batch.set(self._client.collection(RUNS).document(run_key), counts, merge=True)
         batch.set(self._client.collection(PRUNES).document(prune_id), audit(page), merge=True)
@@ -113,5 +113,6 @@ def count_by(page: Sequence[Snapshot]) -> Mapping[tuple[str, str], int]:
 
 
 def field(snapshot: Snapshot, name: str) -> str:
-    """A field that names something; empty where a broken document has none."""
-    return str((snapshot.to_dict() or {}).get(name) or "")
+    """A field that names something; "invalid" for what a broken document has there, which may fit no field and no id."""
+    value = (snapshot.to_dict() or {}).get(name)
+    return value if isinstance(value, str) and NAME.fullmatch(value) else "invalid"
