@@ -15,7 +15,7 @@ from emulator.demo import outcome, play
 from emulator.demo.scene import Scene, make, make_postings, read_postings
 from emulator.up import jobs, until_interrupted
 
-UP = Ports(functions=8080, inbox=8025, tasks=8123)
+UP = Ports(functions=8080, firestore=8090, inbox=8025, tasks=8123)
 
 
 def main() -> int:

@@ -55,6 +55,7 @@ class Ports:
     """Where to listen; 0 is any free port."""
 
     functions: int = 0
+    firestore: int = 0
     inbox: int = 0
     tasks: int = 0
 
@@ -85,7 +86,7 @@ def _start_servers(
 ) -> tuple[firestore.Firestore, tasks.CloudTasks, inbox.Inbox]:
     """All three at the same time; whatever has started is ended with the stack, also when another has not."""
     with ThreadPoolExecutor() as pool:
-        starting_store = pool.submit(firestore.start, kind)
+        starting_store = pool.submit(firestore.start, kind, port=ports.firestore)
         starting_tasks = pool.submit(tasks.start, port=ports.tasks)
         starting_inbox = pool.submit(inbox.start, port=ports.inbox)
     for starting in (starting_store, starting_tasks, starting_inbox):

@@ -48,9 +48,11 @@ def spawn(module: str, *arguments: str, env: Mapping[str, str] | None = None) ->
         env={**os.environ, **(env or {})},
     )
     line = process.stdout.readline() if process.stdout else ""
+    server = Server(process, json.loads(line or "{}"))
     if not line:
-        raise RuntimeError(f"{module} ended with {process.wait()} before it was ready")
-    return Server(process, json.loads(line))
+        server.stop()
+        raise RuntimeError(f"{module} ended with {process.returncode} before it was ready")
+    return server
 
 
 def announce(**addresses: str) -> None:

@@ -19,33 +19,36 @@ class NoOfficialError(Exception):
 
 
 def start(
-    kind: Literal["auto", "official", "embedded"] = "auto", indexes: Path | None = INDEXES, rules: Path | None = None
+    kind: Literal["auto", "official", "embedded"] = "auto",
+    indexes: Path | None = INDEXES,
+    rules: Path | None = None,
+    *,
+    port: int = 0,
 ) -> Firestore:
     """Start a Firestore, ready for the first call, or join the one that is there.
 
     "auto" is the one FIRESTORE_EMULATOR_HOST names, else the official one where it is found, else the embedded one.
     The embedded one refuses queries that ``indexes`` does not serve (None: it serves all, as the official one does);
-    ``rules`` are security rules, which only the official one can judge. Raises NoOfficialError, and RuntimeError if
-    it does not start.
+    ``rules`` are security rules, which only the official one can judge. Port 0 is any free one. Raises
+    NoOfficialError, and RuntimeError if it does not start.
     """
     if kind == "auto" and os.environ.get(HOST_VARIABLE):
         return Firestore("external", os.environ[HOST_VARIABLE])
     match kind:
         case "auto":
-            return start("official" if find() else "embedded", indexes, rules)
+            return start("official" if find() else "embedded", indexes, rules, port=port)
         case "official":
             if find() is None:
                 raise NoOfficialError(
                     f"no official emulator: needs java on PATH, and {JAR_VARIABLE} or the Cloud SDK's"
                 )
-            return _spawned("official", "emulator.firestore.official", rules=rules)
+            return _spawned("official", "emulator.firestore.official", port, rules=rules)
         case "embedded":
-            missing = indexes == INDEXES and not INDEXES.exists()  # the project has none yet; any other must be there
-            return _spawned("embedded", "emulator.firestore", indexes=None if missing else indexes)
+            return _spawned("embedded", "emulator.firestore", port, indexes=indexes)
     assert_never(kind)
 
 
-def _spawned(kind: Literal["official", "embedded"], module: str, **files: Path | None) -> Firestore:
+def _spawned(kind: Literal["official", "embedded"], module: str, port: int, **files: Path | None) -> Firestore:
     given = [f"--{option}={path.resolve()}" for option, path in files.items() if path]
-    server = spawn(module, "--port=0", *given)
+    server = spawn(module, f"--port={port}", *given)
     return Firestore(kind, server.addresses["host"], server)
