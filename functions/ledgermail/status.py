@@ -48,7 +48,9 @@ class Statuses:
             "healthy": not problems,
             "problems": problems,
             "held_back": {"paused": gate.paused, "until": _text(gate.open_until), "reason": gate.reason},
-            "oldest_unfinished_seconds": {name: age and age.total_seconds() for name, age in ages.items()},
+            "oldest_unfinished_seconds": {
+                name: None if age is None else age.total_seconds() for name, age in ages.items()
+            },
             "runs": [_run(run) for run in runs],
         }, not problems
 
