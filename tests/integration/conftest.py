@@ -1,13 +1,15 @@
 """The parts of one deployment on a Firestore and a queue of its own, with no functions running."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
 from google.cloud import firestore
 
+from emulator import inbox as local_inbox
 from emulator.firestore import Firestore
+from emulator.inbox import Inbox
 from emulator.tasks import CloudTasks
 from ledgermail.app import App
 from ledgermail.delivery import Delivery, Status, to_document
@@ -41,6 +43,22 @@ def make_app(project: str, tasks_server: CloudTasks, monkeypatch: pytest.MonkeyP
         yield lambda **changes: App(settings(project=project, **changes), {"job-alert": a_mailing()})
         for name in ("deliver", "upkeep"):
             queues.purge_queue(name=f"{parent}/queues/{name}")
+
+
+@pytest.fixture(scope="session")
+def inbox_server() -> Iterator[Inbox]:
+    """The SendGrid of this session."""
+    server = local_inbox.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def inbox(inbox_server: Inbox) -> Inbox:
+    """The SendGrid, with no mail and no faults."""
+    inbox_server.faults()
+    inbox_server.clear()
+    return inbox_server
 
 
 @pytest.fixture
@@ -86,6 +104,13 @@ class Ground:
     def delivery(self, delivery: Delivery, **document: Any) -> None:
         """A delivery as it stands, with fields of the document changed."""
         self.db.collection(DELIVERIES).document(delivery.id).set(to_document(delivery) | document)
+
+    def put(self, deliveries: Sequence[Delivery]) -> None:
+        """Deliveries as they stand, in one commit."""
+        batch = self.db.batch()
+        for delivery in deliveries:
+            batch.set(self.db.collection(DELIVERIES).document(delivery.id), to_document(delivery))
+        batch.commit()
 
     def deliveries(self) -> dict[str, dict[str, Any]]:
         """Every delivery's document by id."""

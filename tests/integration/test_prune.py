@@ -9,7 +9,7 @@ import pytest
 from emulator.firestore import Firestore
 from ledgermail import ids
 from ledgermail.app import App
-from ledgermail.delivery import TERMINAL, UNFINISHED, Delivery, Status, to_document
+from ledgermail.delivery import TERMINAL, UNFINISHED, Delivery, Status
 from ledgermail.errors import LedgerUnavailable
 from ledgermail.prune import Pass, Pruner, Report
 from ledgermail.upkeep import PAGE
@@ -40,11 +40,7 @@ def numbered(number: int, status: Status = S.ACCEPTED, **changes: Any) -> Delive
 
 def put(ground: Ground, deliveries: list[Delivery], intended: int | None = None) -> None:
     """These deliveries, and the run that intended them."""
-    for start in range(0, len(deliveries), 500):
-        batch = ground.db.batch()
-        for delivery in deliveries[start : start + 500]:
-            batch.set(ground.db.collection("deliveries").document(delivery.id), to_document(delivery))
-        batch.commit()
+    ground.put(deliveries)
     counts = {"intended": len(deliveries) if intended is None else intended, "mailing": "job-alert"}
     ground.db.collection("runs").document(RUN).set(counts | {"opened_at": NOW.replace(hour=0, minute=0)})
 

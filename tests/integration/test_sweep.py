@@ -41,11 +41,6 @@ def numbered(number: int, status: Status = S.PENDING, **changes: Any) -> Deliver
     return a_delivery(status, id=ids.delivery_id("u1", f"j{number}"), subject=f"j{number}", **(times | changes))
 
 
-def put(ground: Ground, deliveries: list[Delivery], **document: Any) -> None:
-    for delivery in deliveries:
-        ground.delivery(delivery, **document)
-
-
 def names(generation: int, *numbers: int) -> list[str]:
     return sorted(ids.task_name(ids.delivery_id("u1", f"j{number}"), generation) for number in numbers)
 
@@ -78,14 +73,14 @@ def test_what_is_past_its_last_day_expires(app: App, ground: Ground) -> None:
 
 def test_what_is_not_overdue_or_finished_is_left_alone(sweeper: Sweeper, ground: Ground) -> None:
     finished = [numbered(n, status) for n, status in enumerate(set(S) - {S.PENDING, S.IN_FLIGHT})]
-    put(ground, [*finished, numbered(20, wake_at=NOW + timedelta(hours=1))])
+    ground.put([*finished, numbered(20, wake_at=NOW + timedelta(hours=1))])
     there = ground.deliveries()
     assert sweeper.sweep().counts == Counter()
     assert (ground.deliveries(), ground.tasks()) == (there, [])
 
 
 def test_every_shard_is_swept(app: App, ground: Ground) -> None:
-    put(ground, [numbered(n, shard=n) for n in range(app.settings.shards)])
+    ground.put([numbered(n, shard=n) for n in range(app.settings.shards)])
     assert sweeper_of(app).sweep().counts["pending"] == app.settings.shards
 
 
@@ -126,7 +121,7 @@ def test_what_is_no_delivery_is_set_aside_and_hides_none(sweeper: Sweeper, groun
 def test_a_delivery_that_cannot_be_written_hides_none_behind_it(app: App, ground: Ground) -> None:
     """It is as large as a document may be, and the end of its lease makes it larger."""
     largest(ground, numbered(1, S.IN_FLIGHT, guarantee=Guarantee.AT_LEAST_ONCE))
-    put(ground, [numbered(2), numbered(3, shard=1)])
+    ground.put([numbered(2), numbered(3, shard=1)])
     assert sweeper_of(app).sweep().counts == Counter(not_swept=1, pending=2, woken=2)
     assert ground.tasks() == names(1, 2, 3)
 
@@ -147,7 +142,7 @@ def largest(ground: Ground, delivery: Delivery) -> None:
 @pytest.mark.parametrize("closes", [{"paused": True}, {"breaker": {"open_until": NOW + timedelta(days=1)}}])
 def test_while_mail_is_held_back_only_leases_are_ended(closes: dict[str, Any], app: App, ground: Ground) -> None:
     ground.db.collection("state").document("gate").set(closes)
-    put(ground, [numbered(1), numbered(2, S.IN_FLIGHT), numbered(3)])
+    ground.put([numbered(1), numbered(2, S.IN_FLIGHT), numbered(3)])
     assert sweeper_of(app).sweep().counts == Counter({"unknown": 1, "woken": 0})
     assert ground.tasks() == []
     ground.db.collection("state").document("gate").delete()
@@ -164,7 +159,7 @@ def test_while_mail_is_held_back_only_leases_are_ended(closes: dict[str, Any], a
 def test_a_sweep_that_dies_around_a_write_leaves_nothing_in_the_way(
     guarantee: Guarantee, call: int, interrupt: type, app: App, sweeper: Sweeper, ground: Ground
 ) -> None:
-    put(ground, [numbered(1, S.IN_FLIGHT, guarantee=guarantee), numbered(2)])
+    ground.put([numbered(1, S.IN_FLIGHT, guarantee=guarantee), numbered(2)])
     with pytest.raises(Died):
         replace(sweeper, ledger=interrupt(sweeper.ledger, "_write", die, call=call)).sweep()
     sweeper_of(app, 2 * OVERDUE).sweep()
@@ -179,7 +174,7 @@ def test_a_sweep_that_dies_around_a_write_leaves_nothing_in_the_way(
 def test_a_sweep_that_dies_around_its_tasks_leaves_them_to_the_next(
     interrupt: type, app: App, sweeper: Sweeper, ground: Ground
 ) -> None:
-    put(ground, [numbered(1), numbered(2)])
+    ground.put([numbered(1), numbered(2)])
     with pytest.raises(Died):
         replace(sweeper, tasks=interrupt(sweeper.tasks, "wake", die)).sweep()
     assert sweeper_of(app).sweep().counts == Counter()
@@ -197,7 +192,7 @@ def test_a_change_that_was_not_answered_is_woken_all_the_same(
 
 
 def test_a_sweep_out_of_time_says_where_to_go_on(app: App, ground: Ground) -> None:
-    put(ground, [numbered(n, shard=n) for n in range(4)])
+    ground.put([numbered(n, shard=n) for n in range(4)])
     first = sweeper_of(app, boxes=5).sweep()
     assert (first.counts["pending"], first.go_on_at) == (2, 2)
     second = sweeper_of(app).sweep(first.go_on_at or 0)
@@ -206,7 +201,7 @@ def test_a_sweep_out_of_time_says_where_to_go_on(app: App, ground: Ground) -> No
 
 
 def test_a_sweep_out_of_time_within_a_page_wakes_what_it_has_swept(app: App, ground: Ground) -> None:
-    put(ground, [numbered(n) for n in range(5)])
+    ground.put([numbered(n) for n in range(5)])
     first = sweeper_of(app, boxes=5).sweep()
     assert (first.counts["woken"], first.go_on_at) == (3, 0)
     assert sweeper_of(app).sweep().counts["woken"] == 2
@@ -217,7 +212,7 @@ def test_a_sweep_out_of_time_within_a_page_wakes_what_it_has_swept(app: App, gro
 
 
 def test_two_sweeps_at_once_make_one_task_each(make_app: AppMaker, ground: Ground) -> None:
-    put(ground, [numbered(n) for n in range(30)])
+    ground.put([numbered(n) for n in range(30)])
     together = Barrier(2)
 
     def sweep(_: int) -> None:
