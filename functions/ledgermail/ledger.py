@@ -8,7 +8,7 @@ from typing import Any
 from google.cloud import firestore
 
 from ledgermail import ids
-from ledgermail.delivery import Delivery, Document, Failure, Status, from_document, to_document
+from ledgermail.delivery import TERMINAL, Delivery, Document, Failure, Status, from_document, to_document
 from ledgermail.errors import InvalidDocument, LedgerUnavailable
 from ledgermail.policy import Policy
 from ledgermail.store import TROUBLE, Snapshot, call, ledger_errors, moment, read_at
@@ -99,11 +99,15 @@ class Ledger:
         (snapshot,) = self._read(self._deliveries.document(delivery_id))
         return stored(snapshot)
 
-    def set_aside(self, document: Snapshot, problem: InvalidDocument, policy: Policy) -> None:
-        """End a delivery that cannot be read as one: rejected, category `invalid`, with the field that is wrong."""
-        now = read_at(document)
+    def set_aside(self, document: Snapshot, problem: InvalidDocument, policy: Policy) -> bool:
+        """End a delivery that cannot be read as one: rejected, category `invalid`, with the field that is wrong.
+
+        One that had ended keeps its status: what became of its mail is not made untrue by another field. False when it
+        could not be written.
+        """
+        now, status = read_at(document), (document.to_dict() or {}).get("status")
         fields = {
-            "status": Status.REJECTED,
+            "status": status if isinstance(status, str) and status in TERMINAL else Status.REJECTED,
             "last_error": {
                 "category": "invalid",
                 "code": "",
@@ -115,7 +119,7 @@ class Ledger:
             "unfinished_since": firestore.DELETE_FIELD,
             "lease_expires_at": firestore.DELETE_FIELD,
         }
-        self._write(document.id, fields, document.update_time)
+        return self._write(document.id, fields, document.update_time) is not None
 
     def _write(self, delivery_id: str, fields: Document, written_at: datetime) -> datetime | None:
         """Write under the precondition that nobody has since; None when that is not known to have worked."""

@@ -85,6 +85,9 @@ class Worker:
         except ClaimLost as error:
             log("delivery.not_mine", delivery_id=delivery_id, reason=str(error))
             return Answer("not_mine")
+        except InvalidDocument as problem:
+            log("delivery.gone", severity="ERROR", delivery_id=delivery_id, problem=str(problem))
+            return Answer("gone")  # deleted, or made unreadable, since it was read
 
     def _try(self, found: Found, started: float) -> Answer:
         if not found.document.exists:
@@ -93,7 +96,8 @@ class Worker:
         try:
             current = stored(found.document)
         except InvalidDocument as problem:
-            self.ledger.set_aside(found.document, problem, Policy())
+            if not self.ledger.set_aside(found.document, problem, Policy()):
+                raise LedgerUnavailable("set aside: not written") from problem
             log("delivery.invalid", severity="ERROR", delivery_id=found.document.id, problem=str(problem))
             return Answer("invalid")
         mailing = self.mailings.get(current.delivery.mailing)

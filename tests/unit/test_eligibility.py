@@ -44,7 +44,7 @@ def test_what_another_holds_is_left_alone() -> None:
 @pytest.mark.parametrize(
     "changes", [{"due_at": NOW + timedelta(hours=1)}, {"next_attempt_at": NOW + timedelta(hours=1)}]
 )
-def test_what_is_x_left_alone(changes: dict[str, object]) -> None:
+def test_what_is_not_due_is_left_alone(changes: dict[str, Any]) -> None:
     assert judge(a_delivery(**changes), a_user(), MAILING, NOW) == Leave("not_due")
 
 
