@@ -25,7 +25,9 @@ class Collection:
         self._living: list[str] = []  # places, in order
         self._indexes: dict[Paths, list[Entry]] = {}
 
-    def __len__(self) -> int:
+    @property
+    def size(self) -> int:
+        """How many documents it has now."""
         return len(self._living)
 
     @property

@@ -42,14 +42,15 @@ class Plan:
         check_query(query, summed)
         source = query.from_[0] if query.from_ else None
         collection_id = source.collection_id if source else ""
+        descendants = source.all_descendants if source else True
         orders = _orders(query, summed)
         return cls(
             parent,
             collection_id,
-            source.all_descendants if source else True,
+            descendants,
             _test(query, orders),
             orders,
-            scan_of(f"{parent}/{collection_id}", query, orders),
+            scan_of("" if descendants else f"{parent}/{collection_id}", query, orders),
             query.offset,
             query.limit.value if query.HasField("limit") else None,
             _selection(query),
@@ -66,11 +67,11 @@ class Plan:
         return found[self.offset : wanted], min(self.offset, len(found))
 
     def _walks(self, collection: Collection, at: datetime | None) -> bool:
-        return at is None and self.scan.in_order and len(collection) > INDEX_FROM
+        return at is None and self.scan.in_order and collection.size > INDEX_FROM
 
     def _found(self, collection: Collection, at: datetime | None, wanted: int | None) -> Iterator[Version]:
         """Return what passes in one collection; where an index has the order, no more than is wanted."""
-        if at is not None or len(collection) <= INDEX_FROM:
+        if at is not None or collection.size <= INDEX_FROM:
             return filter(self.passes, collection.at(at))
         scan = self.scan
         found = filter(self.passes, collection.along(scan.paths, scan.low, scan.high, descending=scan.descending))

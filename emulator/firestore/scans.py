@@ -24,7 +24,7 @@ class Scan:
 
 
 def scan_of(collection: str, query: Message, orders: Sequence[Order]) -> Scan:
-    """Return the stretch for a query, its complete orders, and the collection it goes through."""
+    """Return the stretch for a query and its complete orders; ``collection`` is where it looks, "" in more than one."""
     equal = dict(equalities(query.where)) if query.HasField("where") else {}
     equal.pop(NAME_PATH, None)
     ordered = [order for order in orders if order[0] not in equal]

@@ -24,7 +24,7 @@ class Database:
     def get(self, name: DocumentName, at: datetime | None = None) -> Message | None:
         """Return the document as it was at that time, or is now; None when there was none."""
         collection = self._collections.get(name.collection)
-        version = collection.get(name, at) if collection else None
+        version = collection.get(name, at) if collection is not None else None
         return version.document() if version else None
 
     def put(self, changes: Mapping[DocumentName, Message | None], at: datetime) -> None:
@@ -38,7 +38,7 @@ class Database:
         """Return the collections with this id ("": any) right under the parent, or anywhere below it."""
         if collection_id and not descendants:
             one = self._collections.get(f"{parent}/{collection_id}")
-            return [one] if one else []
+            return [one] if one is not None else []
         group = self._groups.get(collection_id, {}) if collection_id else self._collections
         found = [c for name, c in group.items() if _below(name, parent, descendants=descendants)]
         return sorted(found, key=lambda collection: name_order(collection.name))
