@@ -55,6 +55,7 @@ class Transactions:
             read_time = self.read_time(options.read_only) or now
         elif retried:
             age = self._unpacked(retried)[1]
+            self._end_attempts(age)
         id_ = _ID.pack(self._mark, number, age)
         self._open[id_] = Transaction(
             age=age, id=id_, is_retry=bool(retried), read_time=read_time, started=now, last_used=now
@@ -115,6 +116,12 @@ class Transactions:
         if time < now - HISTORY:
             raise failed_precondition("The requested snapshot version is too old.")
         return time
+
+    def _end_attempts(self, age: int) -> None:
+        """Close the earlier attempts of a transaction: all have its age, and one whose failure was lost is open."""
+        for transaction in list(self._open.values()):
+            if transaction.age == age:
+                self.end(transaction)
 
     def _expire(self, owner: Owner) -> None:
         """Close a transaction that has been idle, or open, too long."""
