@@ -5,7 +5,7 @@ from google.cloud.firestore_v1.field_path import FieldPath
 from hypothesis import given
 from hypothesis import strategies as st
 
-from emulator.firestore.paths import document_name, field_path, name_order, parent_database
+from emulator.firestore.paths import document_name, field_path, is_reserved, name_order, parent_database
 from emulator.firestore.refusals import Refused
 from tests.unit.firestore.firestore_messages import DATABASE, ROOT
 
@@ -76,7 +76,10 @@ def test_a_malformed_field_path_is_refused(text: str) -> None:
         field_path(text)
 
 
-@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=1, max_size=3))
+NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(lambda name: not is_reserved(name))
+
+
+@given(st.lists(NAMES, min_size=1, max_size=3))
 def test_what_the_client_writes_for_any_names_is_read_as_those_names(names: list[str]) -> None:
     assert field_path(FieldPath(*names).to_api_repr()) == tuple(names)
 
