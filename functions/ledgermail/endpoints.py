@@ -11,7 +11,7 @@ from ledgermail import oidc
 from ledgermail.app import App
 from ledgermail.log import log
 from ledgermail.mailing import Mailing
-from ledgermail.web import Body, Refused, answer, flag_of, holder_of, number_of, put_off, serve, text_of
+from ledgermail.web import Body, Refused, answer, flag_of, holder_of, key_of, number_of, put_off, serve, text_of
 
 if TYPE_CHECKING:
     from ledgermail.prune import Pass
@@ -131,10 +131,13 @@ def _pass_of(body: Body) -> "Pass":
     after = None
     if "at" in body:
         try:
-            after = Position(datetime.fromisoformat(text_of(body, "at")), text_of(body, "delivery_id"))
+            at = datetime.fromisoformat(text_of(body, "at"))
         except ValueError as error:
             raise Refused(400, "at: must be a time in ISO 8601") from error
-    prune_id = text_of(body, "prune_id") if "prune_id" in body else uuid.uuid4().hex
+        if at.tzinfo is None:
+            raise Refused(400, "at: must have a time zone")
+        after = Position(at, key_of(body, "delivery_id"))
+    prune_id = key_of(body, "prune_id") if "prune_id" in body else uuid.uuid4().hex
     return Pass(prune_id=prune_id, shard=number_of(body, "shard"), after=after, dry_run=flag_of(body, "dry_run"))
 
 
@@ -154,7 +157,7 @@ def _status(app: App) -> Response:
 def _trigger(app: App, request: Request, body: Body) -> Response:
     """Started as a task: whoever asked need not wait, and a repeated call does no harm."""
     job = request.args.get("job") or body.get("job")
-    if job not in STARTABLE:
+    if not isinstance(job, str) or job not in STARTABLE:
         raise Refused(400, f"job: must be one of {', '.join(STARTABLE)}")
     if not app.tasks.go_on(*STARTABLE[job]):
         return answer({"error": "the task could not be created"}, 503)

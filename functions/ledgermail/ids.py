@@ -44,7 +44,7 @@ def delivery_id(user_id: str, subject: str) -> str:
 
 def user_of(delivery: str) -> str | None:
     """The user id within a delivery id, or None where it was too long to be kept whole. Raises InvalidId for any other id."""
-    if not DELIVERY_ID.fullmatch(delivery):
+    if len(delivery) > DOCUMENT_ID_BYTES or not DELIVERY_ID.fullmatch(delivery):
         raise InvalidId("delivery_id: is none that we make")
     encoded = delivery.partition("_")[0]
     return None if "~" in encoded else unquote(encoded)

@@ -89,6 +89,14 @@ def text_of(body: Body, name: str) -> str:
     return value
 
 
+def key_of(body: Body, name: str) -> str:
+    """A field that must be there, as the id of a document: with a slash it would name another collection."""
+    value = text_of(body, name)
+    if "/" in value:
+        raise Refused(400, f"{name}: must not have a slash")
+    return value
+
+
 def flag_of(body: Body, name: str) -> bool:
     """A field that is true or false, and false when it is missing."""
     value = body.get(name, False)
@@ -107,12 +115,12 @@ def number_of(body: Body, name: str, default: int = 0) -> int:
 
 def _body(request: Request) -> Body:
     """The JSON object of a request, whatever its content type says (Cloud Scheduler's is octet-stream); {} for nothing."""
-    raw = request.get_data() if (request.content_length or 0) <= BODY_BYTES else None
-    if raw is None:
+    raw = request.stream.read(BODY_BYTES + 1)  # a body that comes in chunks does not say its length
+    if len(raw) > BODY_BYTES:
         raise Refused(413, f"the body is larger than {BODY_BYTES} bytes")
     try:
         body = json.loads(raw) if raw.strip() else {}
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Refused(400, "the body is not JSON") from error
     if not isinstance(body, dict):
         raise Refused(400, "the body is not a JSON object")
