@@ -14,7 +14,7 @@ from ledgermail.errors import InvalidDocument, InvalidId
 from ledgermail.mailing import Mailing
 
 DUPLICATES = "duplicates"  # matches of a delivery that exists already
-JOB_CHARS = 50_000  # of one frozen job as JSON: far below Firestore's 1 MiB a document, far above any posting's head
+JOB_CHARS = 20_000  # of one frozen job as JSON: above any posting's head; a page of 200 is one commit of at most 10 MiB
 JOB_DEPTH = (
     10  # maps and lists within each other; Firestore takes 20, and a delivery holds the job deeper than its match
 )

@@ -8,6 +8,7 @@ import pytest
 from emulator.firestore import Firestore
 from ledgermail.app import App
 from ledgermail.matches import PAGE
+from ledgermail.page import JOB_CHARS
 from ledgermail.scan import Scanner
 from tests.integration.conftest import Ground
 from tests.integration.scans import MAILING, RUN, jobs, matched_at, scanner_of, seed
@@ -116,7 +117,7 @@ BROKEN: dict[str, list[object]] = {
         {"title": 7},
         {"title": "x", "photo": b"\0"},
         {"title": "x", "in": NESTED},
-        {"title": "x" * 50_000},
+        {"title": "x" * JOB_CHARS},
     ],
     "user_id": [None, "", 7],
     "job_id": [None, "", 7, ["j1"]],
@@ -135,6 +136,12 @@ def test_a_match_that_is_none_is_counted_and_named_and_blocks_nobody(
     assert f'"problem": "{field}' in line
     assert ground.run(RUN)["invalid"] == 1
     assert scanner.scan(MAILING).counts == {}
+
+
+def test_a_page_of_the_largest_jobs_is_still_one_commit(scanner: Scanner, ground: Ground) -> None:
+    job = {"title": "x", "text": "y" * (JOB_CHARS - 100)}
+    ground.matches({f"m{n}": a_match(job_id=f"j{n}", matched_at=matched_at(n), job=job) for n in range(PAGE)})
+    assert scanner.scan(MAILING).counts["created"] == PAGE
 
 
 def test_a_match_without_a_time_is_not_seen(scanner: Scanner, ground: Ground) -> None:
