@@ -90,9 +90,9 @@ class Sweeper:
             report.counts["passed_over"] += 1
             return None
         except InvalidDocument as problem:
-            self.ledger.set_aside(snapshot, problem, Policy())
+            is_aside = self.ledger.set_aside(snapshot, problem, Policy())
             log("delivery.invalid", severity="ERROR", delivery_id=snapshot.id, problem=str(problem))
-            report.counts["invalid"] += 1
+            report.counts["invalid" if is_aside else "not_swept"] += 1
             return None
         try:
             return self._change(current, now)
