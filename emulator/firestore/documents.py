@@ -9,6 +9,8 @@ from emulator.firestore.messages import Document, Message, Timestamp
 from emulator.firestore.paths import NAME_PATH, DocumentName, FieldPath
 from emulator.firestore.values import Key, name_key, sort_key
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
 
 class Version:
     """A document as one commit left it; never changed afterwards.
@@ -73,9 +75,8 @@ class Record:
 
 def timestamp(time: datetime) -> Message:
     """Return the time as a message."""
-    message = Timestamp()
-    message.FromDatetime(time)
-    return message
+    since = time - EPOCH  # by hand, because FromDatetime takes ten times as long
+    return Timestamp(seconds=since.days * 86400 + since.seconds, nanos=since.microseconds * 1000)
 
 
 def time_of(message: Message) -> datetime:

@@ -30,7 +30,7 @@ def check_field_name(name: str) -> None:
     """Raise Refused, INVALID_ARGUMENT, for a name no field may have."""
     if not name:
         raise invalid("The property.name is the empty string.")
-    if is_reserved(name):
+    if name.startswith("__") and is_reserved(name):
         raise invalid(f"field name {name} is reserved")
     if len(name) * 4 > MAX_ID_BYTES and len(name.encode()) > MAX_ID_BYTES:
         raise invalid("The property.name is longer than 1500 bytes.")

@@ -121,7 +121,7 @@ def field_path(text: str) -> FieldPath:
 
 def is_reserved(name: str) -> bool:
     """Whether a field may not have this name."""
-    return name.startswith("__") and _RESERVED.fullmatch(name) is not None
+    return _RESERVED.fullmatch(name) is not None
 
 
 def _bad_path(text: str) -> Refused:

@@ -1,6 +1,8 @@
 """Whom a request concerns: its project, and the collections whose documents it names."""
 
 from collections.abc import Iterator
+from functools import cache
+from typing import Any
 
 from emulator.firestore.messages import Message
 
@@ -17,14 +19,14 @@ def touched(request: Message) -> tuple[str, frozenset[str]]:
             collections.add(parts[-2])
     for query in _queries(request):
         collections.update(source.collection_id for source in query.from_)
-    if "collection_id" in request.DESCRIPTOR.fields_by_name:
+    if "collection_id" in _fields(request.DESCRIPTOR):
         collections.add(request.collection_id)
     return project, frozenset(collections)
 
 
 def _names(request: Message) -> Iterator[str]:
     """Yield the resource names in a request."""
-    known = request.DESCRIPTOR.fields_by_name
+    known = _fields(request.DESCRIPTOR)
     for field in ("database", "parent", "name"):
         if field in known:
             yield getattr(request, field)
@@ -36,8 +38,13 @@ def _names(request: Message) -> Iterator[str]:
 
 
 def _queries(request: Message) -> Iterator[Message]:
-    known = request.DESCRIPTOR.fields_by_name
+    known = _fields(request.DESCRIPTOR)
     if "structured_query" in known:
         yield request.structured_query
     if "structured_aggregation_query" in known:
         yield request.structured_aggregation_query.structured_query
+
+
+@cache
+def _fields(descriptor: Any) -> frozenset[str]:
+    return frozenset(descriptor.fields_by_name)

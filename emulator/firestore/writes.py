@@ -1,7 +1,7 @@
 """Writes: what they may say, their preconditions, and what they make of a document."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
 from grpc import StatusCode
@@ -61,14 +61,18 @@ def _mask(message: Message) -> tuple[FieldPath, ...] | None:
     return tuple(path for path in paths if path != NAME_PATH)
 
 
-@dataclass
 class Commit:
-    """Writes applied one after the other, before they are stored."""
+    """Writes applied one after the other, before they are stored: ``changes`` is what they leave of each document.
 
-    database: Database
-    now: datetime
-    changes: dict[DocumentName, Message | None] = field(default_factory=dict)
-    _transformed: list[tuple[DocumentName, list[Message]]] = field(default_factory=list)
+    It may keep and change the messages of the writes.
+    """
+
+    def __init__(self, database: Database, now: datetime) -> None:
+        self.database = database
+        self.now = now
+        self.timestamp = timestamp(now)
+        self.changes: dict[DocumentName, Message | None] = {}
+        self._transformed: list[tuple[DocumentName, list[Message]]] = []
 
     def apply(self, writes: Iterable[Write]) -> list[Message]:
         """Apply the writes; return a WriteResult for each. Raises Refused; then nothing of it may be stored."""
@@ -117,14 +121,14 @@ class Commit:
             )
 
     def _merged(self, write: Write, current: Message | None) -> Message:
-        new = Document(name=write.name.text, update_time=timestamp(self.now))
-        new.create_time.CopyFrom(current.create_time if current is not None else new.update_time)
+        created = self.timestamp if current is None else current.create_time
         if write.mask is None:
-            new.fields.MergeFrom(write.message.update.fields)
+            new = write.message.update
         else:
-            if current is not None:
-                new.fields.MergeFrom(current.fields)
+            new = Document(name=write.name.text) if current is None else current  # a copy of the stored one, or ours
             masked(new.fields, write.message.update.fields, write.mask)
+        new.create_time.CopyFrom(created)
+        new.update_time.CopyFrom(self.timestamp)
         return new
 
     def _same(self, name: DocumentName, document: Message | None) -> bool:
@@ -132,7 +136,9 @@ class Commit:
         old = self.database.get(name)
         if old is None or document is None:
             return old is document
-        return _content(old) == _content(document)
+        old.update_time.CopyFrom(document.update_time)
+        # As bytes also NaN is equal to itself, and -0.0 is not 0.0.
+        return bool(old.SerializeToString(deterministic=True) == document.SerializeToString(deterministic=True))
 
     def _result(self, name: DocumentName, transformed: list[Message], kept: set[DocumentName]) -> Message:
         document = self.database.get(name) if name in kept else self.changes[name]
@@ -140,8 +146,3 @@ class Commit:
         if document is not None:
             result.update_time.CopyFrom(document.update_time)
         return result
-
-
-def _content(document: Message) -> bytes:
-    """Return the fields in a form in which also NaN is equal to itself, and -0.0 is not 0.0."""
-    return Document(fields=document.fields).SerializeToString(deterministic=True)  # type: ignore[no-any-return]

@@ -1,11 +1,9 @@
 """The RPCs that change documents, and those that open and close transactions."""
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from google.cloud.firestore_v1 import types
 
-from emulator.firestore.documents import timestamp
 from emulator.firestore.messages import Empty, Message
 from emulator.firestore.realm import Realm, Tenant
 from emulator.firestore.refusals import Refused, aborted, invalid
@@ -38,11 +36,11 @@ async def commit(realm: Realm, request: Message) -> Message:
     if writes and transaction.read_time is not None:
         raise invalid("Cannot modify entities in a read-only transaction.")
     try:
-        time, results = await _commit(realm, tenant, transaction, writes)
+        pending, results = await _commit(realm, tenant, transaction, writes)
     finally:
         transactions.end(transaction)
     _bill(realm, "Commit", writes)
-    return CommitResponse(write_results=results, commit_time=timestamp(time))
+    return CommitResponse(write_results=results, commit_time=pending.timestamp)
 
 
 async def batch_write(realm: Realm, request: Message) -> Message:
@@ -71,8 +69,8 @@ async def batch_write(realm: Realm, request: Message) -> Message:
 
 async def _commit(
     realm: Realm, tenant: Tenant, transaction: Transaction, writes: Sequence[Write]
-) -> tuple[datetime, list[Message]]:
-    """Apply the writes; return the commit time and a WriteResult for each. Raises Refused; then nothing is stored."""
+) -> tuple[Commit, list[Message]]:
+    """Apply the writes; return the commit and a WriteResult for each. Raises Refused; then nothing is stored."""
     await tenant.transactions.lock(transaction, [write.name.text for write in writes], to_write=True)
     if not all(still_so() for still_so in transaction.still_so):
         raise aborted("A query of this transaction would now find other documents. Please try again.")
@@ -80,7 +78,7 @@ async def _commit(
     results = pending.apply(writes)
     tenant.documents.put(pending.changes, pending.now)
     realm.changed()
-    return pending.now, results
+    return pending, results
 
 
 def _bill(realm: Realm, rpc: str, writes: Sequence[Write]) -> None:
