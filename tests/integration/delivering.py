@@ -4,6 +4,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
 from emulator.inbox import Inbox
 from emulator.tasks import CloudTasks
 from ledgermail import ids
@@ -103,3 +105,8 @@ def jumping(seconds: float, *, after: int = 1) -> Clock:
     """A clock that jumps forward after so many readings: the instance was frozen in between."""
     readings = iter([0.0] * after)
     return Clock(monotonic=lambda: next(readings, seconds))
+
+
+# The marks of a test that asks for both guarantees, or for the second; without one, a test is about the first.
+both = pytest.mark.parametrize("post", list(Guarantee), indirect=True)
+least = pytest.mark.parametrize("post", [Guarantee.AT_LEAST_ONCE], indirect=True)
