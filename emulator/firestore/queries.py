@@ -34,7 +34,7 @@ class Plan:
     scan: Scan
     offset: int
     limit: int | None
-    select: Selection
+    select: Selection | None  # None: whole documents
 
     @classmethod
     def of(cls, parent: str, query: Message, summed: Iterable[FieldPath] = ()) -> "Plan":
@@ -127,7 +127,7 @@ def projection(mask: Message) -> Selection:
     return select
 
 
-def _selection(query: Message) -> Selection:
+def _selection(query: Message) -> Selection | None:
     if not query.HasField("select"):
-        return lambda document: document
+        return None
     return projection([field.field_path for field in query.select.fields])

@@ -29,7 +29,7 @@ async def run_query(realm: Realm, request: Message) -> list[Message]:
     found, skipped = await _found(tenant, plan, view)
     realm.meter.count(tenant.project, "RunQuery", plan.collection_id, reads=max(len(found) + skipped, 1))
     read_time = timestamp(view.at or realm.clock.now())
-    responses = [RunQueryResponse(document=plan.select(version.document()), read_time=read_time) for version in found]
+    responses = [_response(plan, version, read_time) for version in found]
     responses = responses or [RunQueryResponse(read_time=read_time)]
     responses[0].skipped_results = skipped
     responses[-1].done = True
@@ -57,6 +57,15 @@ async def run_aggregation_query(realm: Realm, request: Message) -> list[Message]
     for alias, value in aggregated(aggregations, found).items():
         response.result.aggregate_fields[alias].CopyFrom(value)
     return [RunAggregationQueryResponse(transaction=view.opened), response] if view.opened else [response]
+
+
+def _response(plan: Plan, version: Version, read_time: Message) -> Message:
+    response = RunQueryResponse(read_time=read_time)
+    if plan.select is None:
+        response.document.MergeFromString(version.raw)
+    else:
+        response.document.CopyFrom(plan.select(version.document()))
+    return response
 
 
 async def _found(tenant: Tenant, plan: Plan, view: View) -> tuple[list[Version], int]:
