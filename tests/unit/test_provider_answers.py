@@ -96,7 +96,7 @@ NUMBERS = st.integers(min_value=0).map(str)
 @given(retry_after=st.none() | NUMBERS | ANY_TEXT, reset=st.none() | NUMBERS | ANY_TEXT)
 def test_no_header_takes_an_acceptance_away(retry_after: str | None, reset: str | None) -> None:
     said = {"X-Message-Id": "m1", "Retry-After": retry_after, "X-RateLimit-Reset": reset}
-    headers = [(name, value.encode("latin-1")) for name, value in said.items() if value is not None]
+    headers = [(name.encode(), value.encode("latin-1")) for name, value in said.items() if value is not None]
     assert outcome(lambda _: httpx.Response(202, headers=headers)) == Accepted("m1")
 
 
