@@ -1,0 +1,99 @@
+"""What somebody is woken for: the promise (late, missing, broken, in doubt), and not the length of a queue."""
+
+from dataclasses import dataclass
+
+MINUTE, HOUR = 60, 3600  # seconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Count:
+    """More than `above` of these events within `seconds`."""
+
+    name: str
+    events: tuple[str, ...]
+    above: int = 0
+    seconds: int = 10 * MINUTE
+    says: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Absence:
+    """None of these events for `seconds`, at most 23.5 hours. Seen only once there has been one."""
+
+    name: str
+    event: str
+    seconds: int
+    says: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe:
+    """`status`, asked every `minutes` from three continents: it must answer 200, or must not say `never`."""
+
+    name: str
+    never: str = ""
+    minutes: int = 15
+    says: str
+
+
+COUNTS = (
+    Count(
+        name="unknown",
+        events=("delivery.unknown",),
+        seconds=HOUR,
+        says="The provider's answer was lost for alerts that are never sent again. Nothing needs to be done for these; "
+        "many at a time say that the provider, or the way to it, is in trouble.",
+    ),
+    Count(
+        name="not-settled",
+        events=("delivery.not_settled",),
+        says="Mail went out whose outcome could not be put on record. The log line bears the outcome and the reference.",
+    ),
+    Count(
+        name="breaker",
+        events=("breaker.opened",),
+        says="All mail is held back: 401 or 403 is a wrong key or an unverified sender, 429 a limit of the provider. "
+        "`state/gate` says which and until when. Nothing is lost; the sweep goes on by itself.",
+    ),
+    Count(
+        name="invalid",
+        events=("delivery.invalid", "match.invalid"),
+        says="Documents that cannot be read: the log line names the document and the field. A match is skipped, "
+        "a delivery is set aside as rejected.",
+    ),
+    Count(name="failed", events=("request.failed",), says="A fault of ours: the log line has the error."),
+    Count(
+        name="ledger-away",
+        events=("delivery.put_off", "request.put_off"),
+        above=20,
+        says="Firestore did not answer, or deliveries of a newer schema_version meet an older worker during a rollout.",
+    ),
+    Count(
+        name="tasks-away",
+        events=("task.not_created",),
+        above=20,
+        says="Cloud Tasks did not take tasks. The sweep makes them anew; mail is late until then.",
+    ),
+)
+
+ABSENCES = (
+    Absence(name="no-scan", event="scan.done", seconds=15 * MINUTE, says="No scan has ended for a quarter of an hour."),
+    Absence(name="no-sweep", event="sweep.done", seconds=30 * MINUTE, says="No sweep has ended for half an hour."),
+    Absence(name="no-prune", event="prune.done", seconds=23 * HOUR, says="Two prunes in a row have not ended."),
+)
+
+PROBES = (
+    Probe(name="status", minutes=5, says="`status` does not answer 200: its answer names what is not well."),
+    Probe(
+        name="identity",
+        never='"identity": "broken"',
+        says="intended = pending + in_flight + accepted + terminal others + pruned does not hold for a run: "
+        "deliveries were deleted or written by something else.",
+    ),
+    Probe(
+        name="late",
+        never="the oldest unfinished delivery is older than",
+        says="The oldest unfinished delivery is older than its mailing promises. Look at `held_back` in `status`, then at "
+        "the other alerts, then at the queue.",
+    ),
+)

@@ -1,0 +1,35 @@
+"""Apply: every step in order, create-or-update, until the first that fails."""
+
+from collections.abc import Callable
+
+from deploy.gcloud import Runner, StepFailed
+from deploy.step import Step
+
+Say = Callable[[str], None]
+
+
+def apply(steps: list[Step], runner: Runner, say: Say) -> None:
+    """Make or change what the steps name. Raises StepFailed at the first that fails: run again to go on from there."""
+    for number, step in enumerate(steps, start=1):
+        say(f"[{number}/{len(steps)}] {step.title}: {_apply(step, runner)}")
+
+
+def _apply(step: Step, runner: Runner) -> str:
+    found = runner.find(step)
+    if step.create is None:
+        return _existing(step, found)
+    if found and step.update is None:
+        return "is there"
+    command = step.update if found and step.update else step.create
+    runner.run(step, command, None if found else runner.value_for(step))
+    if step.captures and not found and not runner.find(step):
+        raise StepFailed(step, step.find or (), "made, but not found afterwards")
+    if step.find is None:
+        return "done"
+    return "updated" if found else "created"
+
+
+def _existing(step: Step, found: str) -> str:
+    if not found and step.required:
+        raise StepFailed(step, step.find or (), "not found")
+    return "is there" if found else "not there yet"

@@ -1,0 +1,150 @@
+"""Alert policies, the metric of events and the dashboard, as the JSON that Cloud Monitoring takes."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from deploy.alerts import Absence, Count, Probe
+from deploy.target import Target
+
+Json = dict[str, Any]
+RUN = 'resource.type="cloud_run_revision"'
+CHECK_PASSED = "monitoring.googleapis.com/uptime_check/check_passed"
+
+
+def metric(target: Target) -> Json:
+    """One counter of all events, by event and mailing: a new event needs no new metric."""
+    services = f'resource.labels.service_name=~"^{target.prefix}-"'
+    labels = ("event", "mailing")
+    return {
+        "description": "Events of ledgermail, by name and mailing",
+        "filter": f"{RUN} AND {services} AND jsonPayload.event:*",
+        "metricDescriptor": {
+            "metricKind": "DELTA",
+            "valueType": "INT64",
+            "labels": [{"key": label, "valueType": "STRING"} for label in labels],
+        },
+        "labelExtractors": {label: f"EXTRACT(jsonPayload.{label})" for label in labels},
+    }
+
+
+def policy(target: Target, alert: Count | Absence | Probe) -> Json:
+    """The policy of an alert. Channels and the ids of checks are placeholders."""
+    match alert:
+        case Count():
+            condition = {"conditionThreshold": _more_than(target, alert)}
+        case Absence():
+            gone = {"filter": _events(target, [alert.event]), "aggregations": [_sum(5 * 60)]}
+            condition = {"conditionAbsent": {**gone, "duration": f"{alert.seconds}s", "trigger": {"count": 1}}}
+        case Probe():
+            condition = {"conditionThreshold": _failing(alert)}
+    name = target.name(alert.name)
+    return {
+        "displayName": name,
+        "combiner": "OR",
+        "conditions": [{"displayName": name, **condition}],
+        "documentation": {"content": alert.says, "mimeType": "text/markdown"},
+        "notificationChannels": [channel(number) for number in range(len(target.notify))],
+    }
+
+
+def channel(number: int) -> str:
+    """The placeholder of a notification channel."""
+    return f"@CHANNEL_{number}@"
+
+
+def check_id(probe: Probe) -> str:
+    """The name of the placeholder of an uptime check."""
+    return f"CHECK_{probe.name.upper()}"
+
+
+def _more_than(target: Target, alert: Count) -> Json:
+    return {
+        "filter": _events(target, alert.events),
+        "aggregations": [_sum(alert.seconds)],
+        "comparison": "COMPARISON_GT",
+        "thresholdValue": alert.above,
+        "duration": "0s",
+        "trigger": {"count": 1},
+    }
+
+
+def _failing(probe: Probe) -> Json:
+    """More than one region sees it fail, as one alone may have trouble of its own."""
+    counted = {"crossSeriesReducer": "REDUCE_COUNT_FALSE", "groupByFields": ["resource.label.*"]}
+    check = f'metric.labels.check_id="@{check_id(probe)}@"'
+    return {
+        "filter": f'metric.type="{CHECK_PASSED}" AND resource.type="uptime_url" AND {check}',
+        "aggregations": [
+            {"alignmentPeriod": f"{probe.minutes * 2 * 60}s", "perSeriesAligner": "ALIGN_NEXT_OLDER", **counted}
+        ],
+        "comparison": "COMPARISON_GT",
+        "thresholdValue": 1,
+        "duration": "60s",
+        "trigger": {"count": 1},
+    }
+
+
+def _events(target: Target, names: Sequence[str]) -> str:
+    listed = ", ".join(f'"{name}"' for name in names)
+    return f"{_counter(target)} AND metric.labels.event=one_of({listed})"
+
+
+def _counter(target: Target) -> str:
+    return f'metric.type="logging.googleapis.com/user/{target.name("events")}" AND {RUN}'
+
+
+def _sum(seconds: int, *by: str) -> Json:
+    grouped = {"groupByFields": list(by)} if by else {}
+    return {
+        "alignmentPeriod": f"{seconds}s",
+        "perSeriesAligner": "ALIGN_DELTA",
+        "crossSeriesReducer": "REDUCE_SUM",
+        **grouped,
+    }
+
+
+def dashboard(target: Target) -> Json:
+    """What became of the mail, what the schedules did, what waits, and how the functions answer."""
+    event = "metric.label.event"
+    services = f'{RUN} AND resource.labels.service_name=starts_with("{target.prefix}-")'
+    queues = f'resource.type="cloud_tasks_queue" AND resource.labels.queue_id=starts_with("{target.prefix}-")'
+    outcomes = f'{_counter(target)} AND metric.labels.event=starts_with("delivery.")'
+    upkeep = f'{_counter(target)} AND metric.labels.event=ends_with(".done")'
+    others = (
+        f'{_counter(target)} AND metric.labels.event=monitoring.regex.full_match("breaker.*|request.*|task.*|match.*")'
+    )
+    latency = {"alignmentPeriod": "300s", "perSeriesAligner": "ALIGN_PERCENTILE_95"}
+    by_service = {"crossSeriesReducer": "REDUCE_MAX", "groupByFields": ["resource.label.service_name"]}
+    depth = {"alignmentPeriod": "60s", "perSeriesAligner": "ALIGN_MEAN"}
+    answers = _sum(300, "resource.label.service_name", "metric.label.response_code_class")
+    return {
+        "displayName": target.prefix,
+        "etag": "@DASHBOARD_ETAG@",
+        "gridLayout": {
+            "columns": "2",
+            "widgets": [
+                _chart("What became of deliveries", outcomes, _sum(300, event), stacked=True),
+                _chart("Breaker, trouble, unreadable matches", others, _sum(300, event)),
+                _chart("Scans, sweeps and prunes that ended", upkeep, _sum(300, event)),
+                _chart("Tasks waiting", f'metric.type="cloudtasks.googleapis.com/queue/depth" AND {queues}', depth),
+                _chart("Answers", f'metric.type="run.googleapis.com/request_count" AND {services}', answers),
+                _chart(
+                    "Latency, 95th percentile",
+                    f'metric.type="run.googleapis.com/request_latencies" AND {services}',
+                    latency | by_service,
+                ),
+            ],
+        },
+    }
+
+
+def _chart(title: str, series: str, aggregation: Json, *, stacked: bool = False) -> Json:
+    query = {"timeSeriesFilter": {"filter": series, "aggregation": aggregation}}
+    plot = "STACKED_BAR" if stacked else "LINE"
+    return {"title": title, "xyChart": {"dataSets": [{"plotType": plot, "timeSeriesQuery": query}]}}
+
+
+def text(document: Json) -> str:
+    """As it is written to a file."""
+    return json.dumps(document, indent=2) + "\n"

@@ -1,0 +1,77 @@
+"""Cloud Scheduler: what calls scan, sweep and prune, in UTC, with an OIDC token for exactly the function called."""
+
+import base64
+import json
+
+from deploy.step import Command, Expected, Path, Step
+from deploy.table import SCHEDULES, TASK_ACCOUNT, Schedule
+from deploy.target import Target
+
+# Above the function's own timeout: a job that is given up while its function runs would be started again beside it.
+BEYOND_TIMEOUT = 30  # seconds
+MIN_BACKOFF = "30s"
+JSON = "Content-Type=application/json"
+
+
+def schedules(target: Target) -> list[Step]:
+    """Every schedule."""
+    return [_job(target, schedule) for schedule in SCHEDULES]
+
+
+def _job(target: Target, schedule: Schedule) -> Step:
+    describe = _scheduler(target, "describe", schedule)
+    flags = _flags(target, schedule)
+    return Step(
+        title=f"schedule {target.name(schedule.name)}",
+        why=f"{schedule.cron} (UTC): {schedule.function} {_body(schedule)}",
+        find=(*describe, "--format=value(name)"),
+        create=_scheduler(target, "create http", schedule, *flags, f"--headers={JSON}"),
+        update=_scheduler(target, "update http", schedule, *flags, f"--update-headers={JSON}"),
+        delete=_scheduler(target, "delete", schedule, "--quiet"),
+        expected=(Expected(command=(*describe, "--format=json"), values=_shown(target, schedule)),),
+        fix="You need roles/cloudscheduler.admin and to act as the task account. "
+        "A paused job goes on with `gcloud scheduler jobs resume`.",
+    )
+
+
+def _flags(target: Target, schedule: Schedule) -> list[str]:
+    return [
+        f"--schedule={schedule.cron}",
+        "--time-zone=Etc/UTC",
+        f"--uri={target.url(schedule.function)}",
+        "--http-method=post",
+        f"--message-body={_body(schedule)}",
+        f"--oidc-service-account-email={target.account(TASK_ACCOUNT)}",
+        f"--oidc-token-audience={target.url(schedule.function)}",
+        f"--attempt-deadline={_deadline(target)}",
+        f"--max-retry-attempts={schedule.retries}",
+        f"--min-backoff={MIN_BACKOFF}",
+    ]
+
+
+def _shown(target: Target, schedule: Schedule) -> dict[Path, object]:
+    url = target.url(schedule.function)
+    shown: dict[Path, object] = {
+        ("state",): "ENABLED",
+        ("schedule",): schedule.cron,
+        ("timeZone",): "Etc/UTC",
+        ("attemptDeadline",): _deadline(target),
+        ("httpTarget", "uri"): url,
+        ("httpTarget", "body"): base64.b64encode(_body(schedule).encode()).decode(),
+        ("httpTarget", "oidcToken", "audience"): url,
+        ("httpTarget", "oidcToken", "serviceAccountEmail"): target.account(TASK_ACCOUNT),
+    }
+    return shown | ({("retryConfig", "retryCount"): schedule.retries} if schedule.retries else {})
+
+
+def _body(schedule: Schedule) -> str:
+    return json.dumps(schedule.body)
+
+
+def _deadline(target: Target) -> str:
+    return f"{int(target.timeout.total_seconds()) + BEYOND_TIMEOUT}s"
+
+
+def _scheduler(target: Target, verb: str, schedule: Schedule, *flags: str) -> Command:
+    where = (f"--location={target.region}", f"--project={target.project}")
+    return ("gcloud", "scheduler", "jobs", *verb.split(), target.name(schedule.name), *where, *flags)

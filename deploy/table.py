@@ -1,0 +1,81 @@
+"""What is deployed, declared: a new function is one more row here (and a row below, if something calls it on a schedule)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+BASE_IMAGE = "python313"
+TASK_ACCOUNT = "tasks"  # in whose name Cloud Tasks and Cloud Scheduler call
+BUILD_ACCOUNT = "build"  # in whose name Cloud Build turns the source into a service
+
+APIS = (
+    "artifactregistry",
+    "cloudbuild",
+    "cloudresourcemanager",
+    "cloudscheduler",
+    "cloudtasks",
+    "firebaserules",
+    "firestore",
+    "iam",
+    "logging",
+    "monitoring",
+    "run",
+    "secretmanager",
+)
+
+
+class Access(StrEnum):
+    """What a function may do to the ledger: the role it is given on the one database."""
+
+    READ = "roles/datastore.viewer"
+    WRITE = "roles/datastore.user"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Function:
+    """One entry point of functions/main.py and what it runs with. Its service, and its service account, bear its name."""
+
+    name: str
+    public: bool = False  # anybody may call it: it checks by itself who it is
+    called: bool = True  # by tasks or schedules, in the name of the task account
+    ledger: Access | None = Access.WRITE
+    queues: tuple[str, ...] = ()  # of deploy/queues.toml, that it puts tasks into
+    secrets: tuple[str, ...] = ()  # as named in ledgermail.settings, without the prefix
+    memory: str = "512Mi"
+    cpu: int = 1  # below 1 an instance serves one request at a time
+    concurrency: int = 4  # requests at once in an instance: --concurrency, and THREADS, which must agree
+    min_instances: int = 0
+    max_instances: int = 2
+
+
+# The order is the order of a rollout: what reads a newer schema_version comes before what writes it.
+FUNCTIONS = (
+    Function(name="deliver", queues=("deliver",), secrets=("SENDGRID_KEY",), concurrency=8, max_instances=10),
+    Function(name="sweep", queues=("deliver", "upkeep")),
+    Function(name="prune", queues=("upkeep",)),
+    Function(name="status", called=False, ledger=Access.READ),
+    Function(name="scan", queues=("deliver", "upkeep")),
+    Function(name="trigger", public=True, called=False, ledger=None, queues=("upkeep",), secrets=("TRIGGER_KEY",)),
+)
+
+# Secrets that may be made up; all others come from somebody, in an environment variable of the same name.
+GENERATED = ("TRIGGER_KEY",)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """One Cloud Scheduler job: what is called, when (unix-cron, in UTC), with which JSON body."""
+
+    name: str
+    function: str
+    cron: str
+    body: Mapping[str, object] = field(default_factory=dict)
+    retries: int = 0  # by Cloud Scheduler, at most 5; 0 where the next call comes as soon as a retry would
+
+
+SCHEDULES = (
+    Schedule(name="scan", function="scan", cron="* * * * *"),
+    Schedule(name="look-back", function="scan", cron="17 * * * *", body={"look_back": True}, retries=2),
+    Schedule(name="sweep", function="sweep", cron="*/5 * * * *"),
+    Schedule(name="prune", function="prune", cron="40 3 * * *", retries=3),
+)
