@@ -1,7 +1,6 @@
 """`python -m deploy plan|apply|check|destroy --project P --region R [--config deploy.toml]`."""
 
 import argparse
-import shlex
 import sys
 import tempfile
 from pathlib import Path
@@ -11,7 +10,7 @@ from deploy.apply import apply
 from deploy.check import check
 from deploy.destroy import destroy, erase
 from deploy.gcloud import Runner, StepFailed
-from deploy.script import script
+from deploy.script import quoted, script
 from deploy.target import Target, read
 from ledgermail.errors import ConfigurationError
 
@@ -82,8 +81,9 @@ def _agreed(target: Target, *, database: bool) -> bool:
 
 
 def _explained(failed: StepFailed) -> str:
+    command = " ".join(quoted(word) for word in failed.command)
     said = failed.said.replace("\n", "\n  ")
-    return f"\n{failed.step.title} failed:\n  {shlex.join(failed.command)}\n  {said}\nWhat may help: {failed.step.fix}"
+    return f"\n{failed.step.title} failed:\n  {command}\n  {said}\nWhat may help: {failed.step.fix}"
 
 
 def _say(line: str) -> None:

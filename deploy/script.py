@@ -84,11 +84,13 @@ def _words(command: Command) -> str:
 def _word(word: str) -> str:
     """Quoted; a placeholder becomes the shell's variable of the same name."""
     parts = PLACEHOLDER.split(word)
-    return "".join(f'"${{{part}}}"' if place % 2 else _quoted(part) for place, part in enumerate(parts)) or "''"
+    return "".join(f'"${{{part}}}"' if place % 2 else quoted(part) for place, part in enumerate(parts) if part)
 
 
-def _quoted(part: str) -> str:
-    return shlex.quote(part) if part else ""
+def quoted(word: str) -> str:
+    """As the shell reads it; of a flag only the value is quoted."""
+    flag, equals, value = word.partition("=") if word.startswith("--") else ("", "", word)
+    return f"{flag}{equals}{shlex.quote(value)}" if value else word
 
 
 def _indented(text: str) -> str:

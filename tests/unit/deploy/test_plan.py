@@ -151,7 +151,8 @@ def _names(argument: ast.expr) -> set[str]:
             return _names(body) | _names(other)
         case ast.JoinedStr(values=[ast.Constant(value="delivery."), ast.FormattedValue()]):
             return {f"delivery.{status}" for status in Status}
-    raise AssertionError(f"the name of an event that cannot be read: {ast.unparse(argument)}")
+        case _:
+            raise AssertionError(f"the name of an event that cannot be read: {ast.unparse(argument)}")
 
 
 def test_alerts_name_events_that_the_code_emits() -> None:

@@ -35,5 +35,5 @@ def test_a_named_database_has_a_release_of_its_own(rules_api: str) -> None:
 
 def test_an_api_that_does_not_answer_is_a_refusal() -> None:
     """With the address that was tried."""
-    with pytest.raises(RulesRefused, match="127.0.0.1:1"):
+    with pytest.raises(RulesRefused, match=r"127\.0\.0\.1:1"):
         rules("http://127.0.0.1:1").deploy("ours")
