@@ -26,7 +26,7 @@ class Faults:
             value = getattr(self, field.name)
             kind = float if field.name.endswith("_rate") else int
             if not isinstance(value, int | kind) or isinstance(value, bool):
-                raise ValueError(f"{field.name} must be of type {kind.__name__}, not {value!r}")  # noqa: TRY004
+                raise ValueError(f"{field.name} must be of type {kind.__name__}, not {value!r}")
             if value < 0 and field.name != "seed":
                 raise ValueError(f"{field.name} must not be negative, but is {value!r}")
 
