@@ -57,14 +57,14 @@ def _act(options: argparse.Namespace, target: Target, runner: Runner) -> int:
     steps = plan.steps(target)
     if options.verb == "apply":
         apply(steps, runner, _say)
-        _say("Done. `check` says when the indexes are ready.")
+        _say("Done. `check` says when the indexes are ready.\n")
         return 0
     if options.verb == "check":
         off = check(steps, runner, _say)
-        _say(f"{off} of {len(steps)} are off." if off else "All is as it should be.")
+        _say(f"{off} of {len(steps)} are off.\n" if off else "All is as it should be.\n")
         return 1 if off else 0
     if not (options.yes or _agreed(target, database=options.database)):
-        _say("Nothing was deleted.")
+        _say("Nothing was deleted.\n")
         return 1
     destroy(steps, runner, _say)
     if options.database:
@@ -73,10 +73,13 @@ def _act(options: argparse.Namespace, target: Target, runner: Runner) -> int:
 
 
 def _agreed(target: Target, *, database: bool) -> bool:
-    _say(f"This deletes the functions, schedules, secrets, accounts, alerts and the dashboard of {target.prefix!r}.")
-    _say(f"And the database {target.database} WITH ALL ITS DATA." if database else "The queues and the database stay.")
-    sys.stdout.write(f"Type the project's id ({target.project}) to go on: ")
-    sys.stdout.flush()
+    _say(f"This deletes the functions, schedules, secrets, accounts, alerts and the dashboard of {target.prefix!r}.\n")
+    _say(
+        f"And the database {target.database} WITH ALL ITS DATA.\n"
+        if database
+        else "The queues and the database stay.\n"
+    )
+    _say(f"Type the project's id ({target.project}) to go on: ")
     return sys.stdin.readline().strip() == target.project
 
 
@@ -86,8 +89,8 @@ def _explained(failed: StepFailed) -> str:
     return f"\n{failed.step.title} failed:\n  {command}\n  {said}\nWhat may help: {failed.step.fix}"
 
 
-def _say(line: str) -> None:
-    sys.stdout.write(line + "\n")
+def _say(text: str) -> None:
+    sys.stdout.write(text)
     sys.stdout.flush()
 
 

@@ -83,7 +83,7 @@ ABSENCES = (
 )
 
 PROBES = (
-    Probe(name="status", minutes=5, says="`status` does not answer 200: its answer names what is not well."),
+    Probe(name="status", minutes=10, says="`status` does not answer 200: its answer names what is not well."),
     Probe(
         name="identity",
         never='"identity": "broken"',

@@ -5,13 +5,14 @@ from collections.abc import Callable
 from deploy.gcloud import Runner, StepFailed
 from deploy.step import Step
 
-Say = Callable[[str], None]
+Say = Callable[[str], None]  # shows a text as it is, at once
 
 
 def apply(steps: list[Step], runner: Runner, say: Say) -> None:
     """Make or change what the steps name. Raises StepFailed at the first that fails: run again to go on from there."""
     for number, step in enumerate(steps, start=1):
-        say(f"[{number}/{len(steps)}] {step.title}: {_apply(step, runner)}")
+        say(f"[{number}/{len(steps)}] {step.title} ... ")
+        say(f"{_apply(step, runner)}\n")
 
 
 def _apply(step: Step, runner: Runner) -> str:

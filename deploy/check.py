@@ -19,11 +19,11 @@ def check(steps: list[Step], runner: Runner, say: Say) -> int:
             continue
         problems = _problems(step, runner)
         off += bool(problems)
-        say(f"{'OFF' if problems else 'ok '}  {step.title}")
+        say(f"{'OFF' if problems else 'ok '}  {step.title}\n")
         for problem in problems:
-            say(f"       {problem}")
+            say(f"       {problem}\n")
         if problems:
-            say(f"       To do: python -m deploy apply. {step.fix}".rstrip())
+            say(f"       To do: python -m deploy apply. {step.fix}\n")
     return off
 
 

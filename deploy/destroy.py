@@ -13,7 +13,7 @@ def destroy(steps: list[Step], runner: Runner, say: Say) -> None:
     for step in reversed(steps):
         if step.delete and (step.find is None or runner.find(step)):
             runner.run(step, step.delete)
-            say(f"{step.title}: deleted")
+            say(f"{step.title}: deleted\n")
 
 
 def erase(target: Target, runner: Runner, say: Say) -> None:
@@ -22,7 +22,7 @@ def erase(target: Target, runner: Runner, say: Say) -> None:
     if runner.find(step):
         for command in database.erase(target):
             runner.run(step, command)
-        say(f"{step.title}: deleted")
+        say(f"{step.title}: deleted\n")
 
 
 def _learn(steps: list[Step], runner: Runner) -> None:

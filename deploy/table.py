@@ -77,5 +77,5 @@ SCHEDULES = (
     Schedule(name="scan", function="scan", cron="* * * * *"),
     Schedule(name="look-back", function="scan", cron="17 * * * *", body={"look_back": True}, retries=2),
     Schedule(name="sweep", function="sweep", cron="*/5 * * * *"),
-    Schedule(name="prune", function="prune", cron="40 3 * * *", retries=3),
+    Schedule(name="prune", function="prune", cron="40 3,15 * * *", retries=3),
 )

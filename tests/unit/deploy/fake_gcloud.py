@@ -71,8 +71,10 @@ class FakeGcloud:
             self.calls.append(arguments)
             try:
                 answer = f"0\n{self._act(arguments, given)}"
-            except (Refused, AssertionError, LookupError, StopIteration, ValueError) as refused:
-                answer = f"1\nERROR: (gcloud) {refused!r}\n"
+            except Refused as refused:
+                answer = f"1\nERROR: (gcloud) {refused}\n"
+            except (AssertionError, LookupError, StopIteration, ValueError) as fault:
+                answer = f"1\nERROR: (fake gcloud) {fault!r}\n"
             self._answered.write_text(answer)
 
     def _act(self, arguments: list[str], given: str) -> str:

@@ -39,7 +39,7 @@ def test_a_failure_names_the_command_and_what_may_help(cloud: Cloud) -> None:
     cloud.gcloud.fail_at = "service-accounts create ledgermail-tasks"
     failed = deploy(cloud, "apply")
     assert failed.returncode == 1
-    assert "gcloud iam service-accounts create ledgermail-tasks '--display-name=" in failed.stderr
+    assert "gcloud iam service-accounts create ledgermail-tasks --display-name='" in failed.stderr
     assert "PERMISSION_DENIED" in failed.stderr
     assert "What may help: You need roles/iam.serviceAccountAdmin." in failed.stderr
 

@@ -3,9 +3,12 @@
 import ast
 import json
 import tomllib
+from datetime import UTC, datetime
+from itertools import islice, pairwise
 from pathlib import Path
 
 import pytest
+from cronsim import CronSim
 
 from deploy import ROOT, plan
 from deploy.alerts import ABSENCES, COUNTS, PROBES
@@ -131,6 +134,19 @@ def test_every_schedule_calls_a_function_that_may_be_called() -> None:
     called = {function.name for function in FUNCTIONS if function.called}
     assert {schedule.function for schedule in SCHEDULES} <= called
     assert all(0 <= schedule.retries <= 5 for schedule in SCHEDULES)
+
+
+def test_an_absence_is_longer_than_the_time_between_two_calls() -> None:
+    """Else it would be told every day; and Cloud Monitoring takes none above 23.5 hours."""
+    calls = {schedule.name: _longest_gap(schedule.cron) for schedule in SCHEDULES}
+    for absence in ABSENCES:
+        function = absence.event.partition(".")[0]
+        assert calls[function] < absence.seconds <= 23.5 * 3600
+
+
+def _longest_gap(cron: str) -> float:
+    instants = list(islice(CronSim(cron, datetime(2026, 8, 16, tzinfo=UTC)), 100))
+    return max((later - earlier).total_seconds() for earlier, later in pairwise(instants))
 
 
 def emitted() -> set[str]:

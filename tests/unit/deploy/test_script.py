@@ -32,7 +32,7 @@ def test_the_script_makes_what_apply_makes(cloud: Cloud, target: Target) -> None
     said: list[str] = []
     apply(plan.steps(target), cloud.runner(), said.append)
     assert not [call for call in cloud.gcloud.calls if "create" in call and "identity" not in call]
-    assert not [line for line in said if line.endswith(": created")]
+    assert not [text for text in said if text == "created\n"]
 
 
 def test_files_arrive_as_they_were_meant(cloud: Cloud, target: Target) -> None:
