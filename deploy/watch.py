@@ -38,7 +38,7 @@ def _metric(target: Target) -> Step:
 
 def _channel(target: Target, number: int, address: str) -> Step:
     words = ("beta", "monitoring", "channels")
-    mine = f'--filter=displayName="{target.prefix}" AND labels.email_address="{address}"'
+    mine = f'--filter=displayName~"^{target.prefix}$" AND labels.email_address="{address}"'
     return Step(
         title=f"alerts go to {address}",
         find=_gcloud(target, *words, "list", mine, "--limit=1", "--format=value(name)"),
@@ -138,7 +138,8 @@ def _dashboard(target: Target) -> list[Step]:
 
 
 def _listed(target: Target, words: tuple[str, ...], name: str, shown: str) -> Command:
-    return _gcloud(target, *words, f'--filter=displayName="{name}"', "--limit=1", f"--format=value({shown})")
+    """By its whole name: gcloud's `=` is about to match single words too."""
+    return _gcloud(target, *words, f'--filter=displayName~"^{name}$"', "--limit=1", f"--format=value({shown})")
 
 
 def _gcloud(target: Target, *words: str) -> Command:
