@@ -57,9 +57,17 @@ class Declared:
             return default
         return timedelta(seconds=seconds)
 
-    def choice(self, name: str, kind: type[Choice]) -> Choice:
-        """One of the values of an enumeration; it must be there."""
-        value = self._get(name, None)
+    def flag(self, name: str, *, default: bool) -> bool:
+        """true or false."""
+        value = self._get(name, default)
+        if not isinstance(value, bool):
+            self.problem(name, f"must be true or false, not {value!r}")
+            return default
+        return value
+
+    def choice(self, name: str, kind: type[Choice], default: Choice | None = None) -> Choice:
+        """One of the values of an enumeration; without a default it must be there."""
+        value = self._get(name, default)
         if isinstance(value, str) and value in set(kind):
             return kind(value)
         if value is not None:

@@ -59,6 +59,7 @@ class Content:
 
     hash: str
     items: tuple[Mapping[str, Any], ...] | None = None
+    total: int | None = None  # how many items there were, where more than these
     version: str | None = None  # of the templates that rendered it
 
 
@@ -88,6 +89,10 @@ class Delivery:
     attempt: int = 0  # provider calls so far
     generation: int = 0  # of its task: each wake-up is a new one
     content: Content | None = None
+    period_start: datetime | None = None  # a digest's window is half-open: [start, end)
+    period_end: datetime | None = None
+    topic: str | None = None  # of a report, and the version of it that its run froze
+    version: str | None = None
     first_claimed_at: datetime | None = None
     first_attempt_at: datetime | None = None
     next_attempt_at: datetime | None = None
@@ -193,7 +198,12 @@ def _choice(kind: type[Choice], fields: Mapping[str, Any], name: str) -> Choice:
 
 def _content(fields: Mapping[str, Any]) -> Content:
     items = fields.get("items")
-    return Content(hash=fields["hash"], items=None if items is None else tuple(items), version=fields.get("version"))
+    return Content(
+        hash=fields["hash"],
+        items=None if items is None else tuple(items),
+        total=fields.get("total"),
+        version=fields.get("version"),
+    )
 
 
 def _require(holds: bool, problem: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from ledgermail.delivery import Delivery, Failure, Status
 from ledgermail.mailing import Mailing
 from ledgermail.page import wants
-from ledgermail.transitions import is_due, is_too_late
+from ledgermail.transitions import EMAIL, is_due, is_too_late
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,11 @@ class Suppress:
 
 
 @dataclass(frozen=True)
+class Notify:
+    """Its mail is on record as accepted; only the webhook is owed."""
+
+
+@dataclass(frozen=True)
 class Recipient:
     """It may go, to this address (ASCII, as the provider takes it)."""
 
@@ -38,7 +43,7 @@ class Recipient:
     name: str
 
 
-Verdict = Leave | Expire | Suppress | Recipient
+Verdict = Leave | Expire | Suppress | Notify | Recipient
 
 
 def judge(delivery: Delivery, user: Mapping[str, Any] | None, mailing: Mailing, now: datetime) -> Verdict:
@@ -49,6 +54,8 @@ def judge(delivery: Delivery, user: Mapping[str, Any] | None, mailing: Mailing, 
         return Leave("not_due")
     if is_too_late(delivery, now, mailing.policy):
         return Expire()
+    if EMAIL in delivery.stages:
+        return Notify()
     return _recipient(user, mailing.name)
 
 

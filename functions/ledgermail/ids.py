@@ -42,6 +42,11 @@ def delivery_id(user_id: str, subject: str) -> str:
     return f"{encode_part(user_id, 'user_id')}_{encode_part(subject, 'job_id')}"
 
 
+def run_delivery_id(user_id: str, occasion: str) -> str:
+    """The document id of the one delivery of a run's occasion (its encoded parts joined with ``:``) to this user."""
+    return f"{encode_part(user_id, 'user_id')}_{occasion}"
+
+
 def user_of(delivery: str) -> str | None:
     """The user id within a delivery id, or None where it was too long to be kept whole. Raises InvalidId for any other id."""
     if len(delivery) > DOCUMENT_ID_BYTES or not DELIVERY_ID.fullmatch(delivery):

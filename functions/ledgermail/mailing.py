@@ -5,31 +5,47 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
 
 from ledgermail.backoff import Backoff
 from ledgermail.declared import Declared, refuse
-from ledgermail.delivery import Guarantee
-from ledgermail.errors import ConfigurationError
+from ledgermail.delivery import TERMINAL, Guarantee
+from ledgermail.errors import ConfigurationError, InvalidDocument
 from ledgermail.ids import encode_part
 from ledgermail.policy import Policy
+from ledgermail.schedules import Schedule, parse
 
 TEMPLATES = ("subject.txt", "body.mjml", "body.txt")
+ATTACHMENT = "attachment.csv"  # optional: its one line names the columns
 HASH_CHARS = 16  # of a SHA-256: names a version of the templates
+
+
+class Source(StrEnum):
+    """What a mailing's items are."""
+
+    MATCHES = "matches"  # the user's matches: one an alert, those of a period a digest
+    REPORT = "report"  # the rows of a report's version
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mailing:
-    """One kind of mail, as its folder declares it."""
+    """One kind of mail, as its folder declares it. A digest has a schedule, an alert has none."""
 
     name: str
     guarantee: Guarantee
+    source: Source
+    schedule: Schedule | None  # of users without one of their own; None: not scheduled, each match is an alert at once
     policy: Policy
+    webhook: bool  # whether a user's webhook is told of an accepted mail
+    item_cap: int  # how many items a digest shows; of more it says how many
+    catch_up: timedelta  # a run this late is still made; an older one is recorded as missed
     max_age: timedelta  # a match older than this is never planned
     look_back: timedelta  # how far back matches that were committed late are looked for
     promise: timedelta  # the oldest unfinished delivery must be younger
     templates: Mapping[str, str]  # file name -> text
+    attachment: tuple[str, ...]  # the columns of the CSV file that goes with each mail; none: no file
     version: str  # of the templates
 
 
@@ -42,6 +58,11 @@ def load(folder: Path) -> Mapping[str, Mailing]:
             mailings[path.name] = _load_one(path)
         except ConfigurationError as error:
             problems.extend(error.problems)
+    alerts = [name for name, mailing in mailings.items() if mailing.schedule is None]
+    if len(alerts) > 1:  # their deliveries would have the same ids: a user and a job
+        problems.append(
+            f"{alerts[1]}/mailing.toml schedule: is missing, and only one mailing may be without: {alerts[0]} is"
+        )
     if not mailings and not problems:
         problems.append(f"{folder.name}: has no mailing")
     refuse(problems)
@@ -67,11 +88,12 @@ def _load_one(path: Path) -> Mailing:
 
 def _templates(path: Path) -> tuple[Mapping[str, str], list[str]]:
     found, problems = {}, []
-    for name in TEMPLATES:
+    for name in (*TEMPLATES, ATTACHMENT):
         try:
             found[name] = (path / name).read_text("utf-8")
         except FileNotFoundError:
-            problems.append(f"{path.name}/{name}: is missing")
+            if name != ATTACHMENT:
+                problems.append(f"{path.name}/{name}: is missing")
         except UnicodeDecodeError as error:
             problems.append(f"{path.name}/{name}: {error}")
     return found, problems
@@ -81,31 +103,60 @@ def _read(name: str, declared: Declared, templates: Mapping[str, str]) -> Mailin
     return Mailing(
         name=name,
         guarantee=declared.choice("guarantee", Guarantee),
-        policy=Policy(
-            backoff=Backoff(
-                base=declared.duration("retry_base", Backoff().base),
-                cap=declared.duration("retry_cap", Backoff().cap),
-                deadline=declared.duration("retry_deadline", Backoff().deadline),
-            ),
-            slack=declared.duration("slack", Policy().slack),
-            retention=declared.duration("retention", Policy().retention),
-        ),
+        source=declared.choice("source", Source, Source.MATCHES),
+        schedule=_schedule(declared),
+        policy=_policy(declared),
+        webhook=declared.flag("webhook", default=False),
+        item_cap=declared.integer("item_cap", 20, least=1, most=200),
+        catch_up=declared.duration("catch_up", timedelta(days=1)),
         max_age=declared.duration("max_age", timedelta(days=3)),
         look_back=declared.duration("look_back", timedelta(days=1)),
         promise=declared.duration("promise", timedelta(minutes=15)),
         templates=templates,
+        attachment=tuple(name.strip() for name in templates.get(ATTACHMENT, "").split(",") if name.strip()),
         version=hashlib.sha256("\0".join(map(str, sorted(templates.items()))).encode()).hexdigest()[:HASH_CHARS],
     )
+
+
+def _policy(declared: Declared) -> Policy:
+    default = Policy()
+    retention = declared.duration("retention", default.retention)
+    return Policy(
+        backoff=Backoff(
+            base=declared.duration("retry_base", default.backoff.base),
+            cap=declared.duration("retry_cap", default.backoff.cap),
+            deadline=declared.duration("retry_deadline", default.backoff.deadline),
+        ),
+        slack=declared.duration("slack", default.slack),
+        evidence_grace=declared.duration("evidence_grace", default.evidence_grace),
+        retention=retention,
+        retentions={status: declared.duration(f"retention_{status}", retention) for status in sorted(TERMINAL)},
+    )
+
+
+def _schedule(declared: Declared) -> Schedule | None:
+    text = declared.text("schedule", "")
+    try:
+        return parse(text) if text else None
+    except InvalidDocument as error:
+        declared.problem("schedule", str(error))
+        return None
 
 
 def _check(declared: Declared, mailing: Mailing) -> None:
     """Note what would break the promise although each value by itself is sound."""
     if encode_part(mailing.name, "mailing") != mailing.name:
         declared.problem("name", "the folder's name may hold only letters, digits, dots and hyphens")
-    for longer, shorter in (("retention", "max_age"), ("retention", "look_back"), ("max_age", "look_back")):
-        long, short = (getattr(mailing, n, None) or getattr(mailing.policy, n) for n in (longer, shorter))
-        # A pruned delivery is forgotten: a match that could still be planned then would be mailed again.
-        if (long <= short) if longer == "retention" else (long < short):
-            declared.problem(longer, f"must be longer than {shorter}")
+    # A pruned delivery is forgotten: what could still be planned then would be mailed again.
+    for name in ("max_age", "look_back", "catch_up"):
+        for status, kept in mailing.policy.retentions.items():
+            if kept <= getattr(mailing, name):
+                declared.problem(f"retention_{status}", f"must be longer than {name}")
+        if mailing.policy.retention <= getattr(mailing, name):
+            declared.problem("retention", f"must be longer than {name}")
+    if mailing.max_age < mailing.look_back:
+        declared.problem("max_age", "must not be shorter than look_back")
+    if mailing.source is Source.REPORT and mailing.schedule is None:
+        declared.problem("schedule", "is missing: a report has one")
     if mailing.policy.backoff.cap < mailing.policy.backoff.base:
         declared.problem("retry_cap", "must not be shorter than retry_base")

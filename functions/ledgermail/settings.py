@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from enum import StrEnum
 from pathlib import Path
 
 from ledgermail.declared import Declared, refuse
@@ -14,6 +15,13 @@ MARGIN = timedelta(seconds=10)  # what claiming and settling may take around the
 DISPATCH_DEADLINES = (timedelta(seconds=15), timedelta(minutes=30))  # what Cloud Tasks takes for one
 ADDRESSES = ("SENDER", "REPLY_TO", "ARCHIVE")
 SECRETS = {"deliver": "SENDGRID_KEY", "trigger": "TRIGGER_KEY"}  # which function reads which
+
+
+class WebhookTargets(StrEnum):
+    """Where customers' webhooks may be."""
+
+    PUBLIC = "public"  # https, at addresses of the internet
+    LOOPBACK = "loopback"  # this machine: for the local cloud, and refused where mail is really sent
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +48,7 @@ class Settings:
     provider_timeout: timedelta
     function_timeout: timedelta
     time_box: timedelta  # a scan, sweep or prune stops itself after this long and goes on as a task
+    webhooks: WebhookTargets
     secrets: "Secrets"
 
 
@@ -86,6 +95,7 @@ def _read(declared: Declared, environment: Mapping[str, str]) -> Settings:
         provider_timeout=declared.duration("PROVIDER_TIMEOUT", timedelta(seconds=20)),
         function_timeout=declared.duration("FUNCTION_TIMEOUT", timedelta(seconds=60)),
         time_box=declared.duration("TIME_BOX", timedelta(seconds=40)),
+        webhooks=declared.choice("WEBHOOKS", WebhookTargets, WebhookTargets.PUBLIC),
         secrets=_secrets(declared, environment),
     )
 
@@ -109,6 +119,8 @@ def _check(declared: Declared, settings: Settings, environment: Mapping[str, str
         if address and not (address.isascii() and usable_address(address)):
             declared.problem(name, "must be an address in ASCII: with any other, every mail would be refused for good")
     _check_times(declared, settings)
+    if "K_SERVICE" in environment and settings.webhooks is not WebhookTargets.PUBLIC:
+        declared.problem("WEBHOOKS", "must be public where mail is really sent")
     if "K_SERVICE" in environment:
         for name in sorted(n for n in environment if n.endswith("_EMULATOR_HOST")):
             declared.problems.append(f"{name}: an emulator must not be named where mail is really sent")

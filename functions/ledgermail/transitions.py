@@ -7,6 +7,7 @@
                  │                     └──sweep───► unknown     (a lease that ended without an answer, at_most_once)
                  ├──suppress──► suppressed
                  ├──refuse────► rejected
+                 ├──empty─────► empty
                  └──expire────► expired       (also by retry, doubt and sweep, past the last day)
 
 A wrong starting status raises WrongStatus, another's claim ClaimLost. Asking again under the same claim changes nothing,
@@ -16,6 +17,7 @@ The claim id stays on record after the claim. A worker whose lease ended may the
 `reject`) as long as nobody has claimed since: an answer of the provider outweighs our own doubt.
 """
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from ledgermail.delivery import Content, Delivery, Failure, Guarantee, Stage, Status
@@ -24,18 +26,25 @@ from ledgermail.policy import Policy
 
 LEASE_ENDED = Failure(category="lease_ended", detail="the worker's lease ended without an answer on record")
 TOO_LATE = Failure(category="expired", detail="the last day for an attempt has passed")
+NOTHING = Failure(category="nothing_to_say")
 CLOCKS_DIFFER = timedelta(seconds=2)  # a task may come this early by Firestore's clock, and it comes only once
-EMAIL = "email"  # the stage that a provider's acceptance settles
+# The stages, in their order. Each is on record, with its time and reference, before the next one starts.
+RENDER, EMAIL, WEBHOOK = "render", "email", "webhook"
 
 
 def claim(delivery: Delivery, *, claim_id: str, content: Content | None, now: datetime, lease: timedelta) -> Delivery:
-    """pending -> in_flight: an exclusive right to one attempt until `now + lease`. Not due is ClaimLost, too."""
+    """pending -> in_flight: an exclusive right to one attempt until `now + lease`. Not due is ClaimLost, too.
+
+    `content` is what was rendered: with the claim it is frozen, and the stage `render` is on record.
+    """
     if delivery.status is Status.IN_FLIGHT and delivery.claim_id == claim_id:
         return delivery
     if delivery.status is not Status.PENDING or delivery.claim_id == claim_id or not is_due(delivery, now):
         raise ClaimLost(f"{delivery.status} under another claim")
+    rendered = {RENDER: Stage(at=now, reference=content.hash)} if content else {}
     return delivery.changed(
         status=Status.IN_FLIGHT,
+        stages={**rendered, **delivery.stages},
         claim_id=claim_id,
         content=content,
         attempt=delivery.attempt + 1,
@@ -47,22 +56,43 @@ def claim(delivery: Delivery, *, claim_id: str, content: Content | None, now: da
     )
 
 
-def accept(delivery: Delivery, *, claim_id: str, reference: str, now: datetime, policy: Policy) -> Delivery:
-    """in_flight -> accepted; also pending | unknown -> accepted, as the late proof of the claim that was given up."""
+def accept(
+    delivery: Delivery, *, claim_id: str, reference: str, now: datetime, policy: Policy, stage: str = EMAIL
+) -> Delivery:
+    """in_flight -> accepted; also any other but rejected -> accepted, as the late proof of a claim that was given up: that the
+    provider took the mail outweighs what we made of its silence.
+
+    `stage` is the last one, which this puts on record; a mailing with a webhook records its email first.
+    """
     _must_hold(delivery, claim_id)
     if delivery.status is Status.ACCEPTED:
         return delivery
-    _must_be(delivery, Status.IN_FLIGHT, Status.PENDING, Status.UNKNOWN)
-    stages = {**delivery.stages, EMAIL: Stage(at=now, reference=reference)}
-    return _finish(delivery, Status.ACCEPTED, None, now, policy).changed(stages=stages)
+    _must_be(delivery, *(set(Status) - {Status.REJECTED}))
+    return _finish(_on_record(delivery, stage, reference, now), Status.ACCEPTED, None, now, policy)
+
+
+def record_email(delivery: Delivery, *, claim_id: str, reference: str, now: datetime, policy: Policy) -> Delivery:
+    """in_flight -> in_flight: the provider took the mail, and the webhook comes next.
+
+    As the late proof of a claim that was given up: pending -> pending, which then owes only the webhook; any other but
+    rejected -> accepted, without one.
+    """
+    _must_hold(delivery, claim_id)
+    if EMAIL in delivery.stages:
+        return delivery
+    _must_be(delivery, *(set(Status) - {Status.REJECTED}))
+    recorded = _on_record(delivery, EMAIL, reference, now)
+    return recorded if delivery.unfinished else _finish(recorded, Status.ACCEPTED, None, now, policy)
 
 
 def reject(delivery: Delivery, *, claim_id: str, failure: Failure, now: datetime, policy: Policy) -> Delivery:
-    """in_flight -> rejected; also pending | unknown -> rejected, as the late proof of the claim that was given up."""
+    """in_flight -> rejected; also pending | unknown -> rejected, as the late proof of the claim that was given up.
+
+    What has ended in another way stays so: nothing was sent in any case.
+    """
     _must_hold(delivery, claim_id)
-    if delivery.status is Status.REJECTED:
+    if delivery.status not in {Status.IN_FLIGHT, Status.PENDING, Status.UNKNOWN}:
         return delivery
-    _must_be(delivery, Status.IN_FLIGHT, Status.PENDING, Status.UNKNOWN)
     return _finish(delivery, Status.REJECTED, failure, now, policy)
 
 
@@ -83,19 +113,23 @@ def doubt(
     _must_hold(delivery, claim_id)
     if delivery.status is not Status.IN_FLIGHT:
         return delivery
-    if delivery.guarantee is Guarantee.AT_MOST_ONCE:
+    if _only_once(delivery):
         return _finish(delivery, Status.UNKNOWN, failure, now, policy)
-    return _back(delivery, failure, now, now + delay, policy)
+    return _back(delivery, failure, now, now + max(delay, policy.evidence_grace), policy)
 
 
 def release(delivery: Delivery, *, claim_id: str, failure: Failure, now: datetime, policy: Policy) -> Delivery:
-    """in_flight -> pending, due at once and without the attempt: nothing was sent, through no fault of this message."""
+    """in_flight -> pending, due at once and without the attempt: nothing was sent, through no fault of this message.
+
+    With the email on record the attempt stays: it may be the one that sent it.
+    """
     _must_hold(delivery, claim_id)
     if delivery.status is not Status.IN_FLIGHT:
         return delivery
-    first = delivery.first_attempt_at if delivery.attempt > 1 else None
-    unspent = delivery.changed(attempt=delivery.attempt - 1, first_attempt_at=first)
-    return _pend(unspent, failure, None, now + policy.slack)
+    if EMAIL not in delivery.stages:
+        first = delivery.first_attempt_at if delivery.attempt > 1 else None
+        delivery = delivery.changed(attempt=delivery.attempt - 1, first_attempt_at=first)
+    return _pend(delivery, failure, None, now + policy.slack)
 
 
 def suppress(delivery: Delivery, *, failure: Failure, now: datetime, policy: Policy) -> Delivery:
@@ -106,6 +140,11 @@ def suppress(delivery: Delivery, *, failure: Failure, now: datetime, policy: Pol
 def refuse(delivery: Delivery, *, failure: Failure, now: datetime, policy: Policy) -> Delivery:
     """pending -> rejected: we ourselves cannot make a mail of it."""
     return _close(delivery, Status.REJECTED, failure, now, policy)
+
+
+def empty(delivery: Delivery, *, now: datetime, policy: Policy) -> Delivery:
+    """pending -> empty: there is nothing to say, and its period is on record all the same."""
+    return _close(delivery, Status.EMPTY, NOTHING, now, policy)
 
 
 def expire(delivery: Delivery, *, now: datetime, policy: Policy) -> Delivery:
@@ -121,10 +160,10 @@ def sweep(delivery: Delivery, *, now: datetime, policy: Policy) -> Delivery:
     """
     if delivery.wake_at is None or delivery.wake_at > now:
         return delivery
-    if delivery.status is Status.IN_FLIGHT and delivery.guarantee is Guarantee.AT_MOST_ONCE:
+    if delivery.status is Status.IN_FLIGHT and _only_once(delivery):
         return _finish(delivery, Status.UNKNOWN, LEASE_ENDED, now, policy)
     if delivery.status is Status.IN_FLIGHT:
-        return _back(delivery, LEASE_ENDED, now, now, policy)
+        return _back(delivery, LEASE_ENDED, now, now + policy.evidence_grace, policy)
     if is_too_late(delivery, now, policy):
         return expire(delivery, now=now, policy=policy)
     # A queue may only be behind: each time a delivery is found waiting, it is left alone for as long again.
@@ -141,6 +180,15 @@ def is_due(delivery: Delivery, now: datetime) -> bool:
 def is_too_late(delivery: Delivery, at: datetime, policy: Policy) -> bool:
     """Whether an attempt at `at` is past the last day: by default 7 days from the first attempt, or the due time."""
     return at > (delivery.first_attempt_at or delivery.due_at) + policy.backoff.deadline
+
+
+def _only_once(delivery: Delivery) -> bool:
+    """Whether what is under way must not be repeated. With the email on record it is the webhook, which may."""
+    return delivery.guarantee is Guarantee.AT_MOST_ONCE and EMAIL not in delivery.stages
+
+
+def _on_record(delivery: Delivery, stage: str, reference: str, now: datetime) -> Delivery:
+    return delivery.changed(stages={**delivery.stages, stage: Stage(at=now, reference=reference)})
 
 
 def _must_be(delivery: Delivery, *statuses: Status) -> None:
@@ -171,23 +219,29 @@ def _pend(delivery: Delivery, failure: Failure, at: datetime | None, wake_at: da
 
 
 def _close(delivery: Delivery, status: Status, failure: Failure, now: datetime, policy: Policy) -> Delivery:
-    if delivery.status is status:
+    if delivery.status is _end(delivery, status):
         return delivery
     if delivery.status is not Status.PENDING:
         raise ClaimLost(f"{delivery.status} meanwhile")
     return _finish(delivery, status, failure, now, policy)
 
 
+def _end(delivery: Delivery, status: Status) -> Status:
+    """With the email on record a delivery ends as accepted, whatever became of its webhook: last_error says that."""
+    return Status.ACCEPTED if EMAIL in delivery.stages else status
+
+
 def _finish(delivery: Delivery, status: Status, failure: Failure | None, now: datetime, policy: Policy) -> Delivery:
     """To a terminal status, or from one to a better founded one; the frozen items go, the compact facts stay."""
     content = delivery.content
+    status = _end(delivery, status)
     return delivery.changed(
         status=status,
-        content=None if content is None else Content(hash=content.hash, version=content.version),
+        content=content and replace(content, items=None),
         next_attempt_at=None,
         lease_expires_at=None,
         wake_at=None,
         settled_at=now,
-        prune_at=now + policy.retention,
+        prune_at=now + policy.kept(status),
         last_error=failure or delivery.last_error,
     )

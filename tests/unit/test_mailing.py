@@ -38,7 +38,32 @@ def test_the_shipped_mailing_is_sound() -> None:
 
 def test_adding_a_folder_adds_a_mailing(folder: Path) -> None:
     copytree(folder / "job-alert", folder / "job-news")
+    declare(folder, 'guarantee = "at_least_once"\nschedule = "0 8 * * *"', "job-news")
     assert set(load(folder)) == {"job-alert", "job-news"}
+
+
+def test_two_mailings_of_alerts_are_refused_as_their_deliveries_would_be_the_same(folder: Path) -> None:
+    copytree(folder / "job-alert", folder / "job-news")
+    assert problems(folder) == (
+        "job-news/mailing.toml schedule: is missing, and only one mailing may be without: job-alert is",
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('schedule = "8 o\'clock"', "schedule: must have five fields"),
+        ('source = "report"', "schedule: is missing: a report has one"),
+        ('source = "rumours"', "source: must be one of matches, report"),
+        ("webhook = 1", "webhook: must be true or false"),
+        ("item_cap = 0", "item_cap: must be a whole number from 1 to 200"),
+        ('retention_accepted = "1h"', "retention_accepted: must be longer than max_age"),
+        ('catch_up = "60d"', "retention: must be longer than catch_up"),
+    ],
+)
+def test_what_a_digest_declares_is_checked_by_name(folder: Path, line: str, problem: str) -> None:
+    declare(folder, f'guarantee = "at_least_once"\n{line}')
+    assert any(problem in told for told in problems(folder)), problems(folder)
 
 
 def test_only_the_guarantee_has_to_be_declared(folder: Path) -> None:

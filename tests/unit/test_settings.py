@@ -119,6 +119,12 @@ def test_where_mail_is_really_sent_no_emulator_may_be_named(host: str) -> None:
     read(ENVIRONMENT | {host: "127.0.0.1:1"})
 
 
+def test_where_mail_is_really_sent_no_webhook_goes_to_this_machine() -> None:
+    assert settings(webhooks="loopback").webhooks == "loopback"
+    assert problems(K_SERVICE="deliver", LEDGERMAIL_WEBHOOKS="loopback")[0].startswith("LEDGERMAIL_WEBHOOKS: ")
+    assert problems(LEDGERMAIL_WEBHOOKS="anywhere")[0].startswith("LEDGERMAIL_WEBHOOKS: ")
+
+
 def test_the_project_may_come_from_where_google_puts_it() -> None:
     environment = {name: value for name, value in ENVIRONMENT.items() if name != "LEDGERMAIL_PROJECT"}
     assert read(environment | {"GOOGLE_CLOUD_PROJECT": "theirs"}).project == "theirs"

@@ -37,14 +37,13 @@ ALL_OTHERS = [S.EXPIRED, S.SUPPRESSED, S.EMPTY, S.CANCELLED]
 TABLE: dict[str, dict[Status, object]] = {
     "claim": {S.PENDING: S.IN_FLIGHT, **dict.fromkeys([S.IN_FLIGHT, *TERMINAL], LOST)},
     "accept": {
-        **dict.fromkeys([S.PENDING, S.IN_FLIGHT, S.UNKNOWN], S.ACCEPTED),
+        **dict.fromkeys([S.PENDING, S.IN_FLIGHT, S.UNKNOWN, *ALL_OTHERS], S.ACCEPTED),
         S.ACCEPTED: UNCHANGED,
-        **dict.fromkeys([S.REJECTED, *ALL_OTHERS], WRONG),
+        S.REJECTED: WRONG,
     },
     "reject": {
         **dict.fromkeys([S.PENDING, S.IN_FLIGHT, S.UNKNOWN], S.REJECTED),
-        S.REJECTED: UNCHANGED,
-        **dict.fromkeys([S.ACCEPTED, *ALL_OTHERS], WRONG),
+        **dict.fromkeys([S.REJECTED, S.ACCEPTED, *ALL_OTHERS], UNCHANGED),
     },
     "retry": {S.IN_FLIGHT: S.PENDING, **dict.fromkeys([S.PENDING, *TERMINAL], UNCHANGED)},
     "doubt": {S.IN_FLIGHT: S.UNKNOWN, **dict.fromkeys([S.PENDING, *TERMINAL], UNCHANGED)},
