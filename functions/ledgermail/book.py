@@ -6,23 +6,19 @@ that only goes through if nobody has moved the cursor since it was read.
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from google.api_core.exceptions import AlreadyExists
 from google.cloud import firestore
 
-from ledgermail.delivery import to_document
-from ledgermail.errors import FenceLost, LedgerUnavailable
-from ledgermail.ledger import DELIVERIES
+from ledgermail.commit import Fence, add_page
 from ledgermail.page import Page
-from ledgermail.store import TROUBLE, call, ledger_errors, moment
+from ledgermail.store import call, ledger_errors
 
 STATE = "state"
 RUNS = "runs"
 LOCK_AGE = timedelta(minutes=10)  # a lock older than this belongs to a scan that died
-COMMIT_TRIES = 4  # the second leaves out what exists; more only where two scans race
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +40,7 @@ class Book:
 
     def document(self) -> dict[str, Any]:
         """The fields as they are written."""
-        fields = {"at": self.at, "match_id": self.match_id, "token": self.token, "seen": dict(self.seen)}
+        fields = {"at": self.at, "match_id": self.match_id, "seen": dict(self.seen)}
         return fields | {"holder": self.holder, "locked_at": self.locked_at}
 
 
@@ -66,52 +62,35 @@ class Books:
         """Open a book; an empty one where there is none yet."""
         with ledger_errors("read the book"):
             snapshot = self._reference(name).get(**call())
-        return Book(name=name, fence=snapshot.update_time, **(snapshot.to_dict() or {}))
+        document = snapshot.to_dict() or {}
+        known = {field.name: document[field.name] for field in fields(Book) if field.name in document}
+        return Book(name=name, fence=snapshot.update_time, **known)
 
     def write(self, book: Book) -> Book:
         """Write a book as it stands (to lock or to release it). Raises FenceLost when somebody else has written it."""
-        return self._settle(book, Page(), "").book
+        return self._commit(book, Page(), "").book
 
     def add_page(self, book: Book, page: Page, run_key: str) -> Added:
-        """Commit a page at once: its creates, the book (with a token that no other commit has), the run's counts.
+        """Commit a page at once: its creates, the book as it stands, the run's counts.
 
         Where some of its deliveries exist already, they are left out and counted. Raises FenceLost.
         """
-        return self._settle(book, page, run_key)
+        return self._commit(book, page, run_key)
 
-    def _settle(self, book: Book, page: Page, run_key: str) -> Added:
-        for _ in range(COMMIT_TRIES):
-            try:
-                return Added(replace(book, fence=self._commit(book, page, run_key)), page)
-            except TROUBLE as error:
-                now = self.read(book.name)
-                if now.token == book.token:  # it was applied, and only its answer was lost
-                    return Added(now, page)
-                if now.fence != book.fence:
-                    raise FenceLost(f"{book.name} was moved by another") from error
-                if isinstance(error, AlreadyExists):
-                    page = page.without(self._existing(page))
-        raise LedgerUnavailable(f"add page: no commit of {book.name} came through in {COMMIT_TRIES} tries")
+    def _commit(self, book: Book, page: Page, run_key: str) -> Added:
+        fence = Fence(
+            reference=self._reference(book.name),
+            written_at=book.fence,
+            token=book.token,
+            fields=lambda _: book.document(),
+        )
 
-    def _commit(self, book: Book, page: Page, run_key: str) -> datetime:
-        batch = self._client.batch()
-        if book.fence is None:
-            batch.create(self._reference(book.name), book.document())
-        else:
-            option = self._client.write_option(last_update_time=book.fence)
-            batch.update(self._reference(book.name), book.document(), option=option)
-        for delivery in page.deliveries:
-            batch.create(self._client.collection(DELIVERIES).document(delivery.id), to_document(delivery))
-        if page.deliveries or page.counts:
-            batch.set(self._client.collection(RUNS).document(run_key), _run_counts(run_key, page), merge=True)
-        results = batch.commit(**call())
-        return moment(results[0].update_time)
+        def count(batch: firestore.WriteBatch, added: Page) -> None:
+            if added.deliveries or added.counts:
+                batch.set(self._client.collection(RUNS).document(run_key), _run_counts(run_key, added), merge=True)
 
-    def _existing(self, page: Page) -> set[str]:
-        references = [self._client.collection(DELIVERIES).document(delivery.id) for delivery in page.deliveries]
-        with ledger_errors("read which exist"):
-            found = self._client.get_all(references, field_paths=["status"], **call())
-            return {snapshot.id for snapshot in found if snapshot.exists}
+        added = add_page(self._client, fence, page, count)
+        return Added(replace(book, fence=added.written_at), added.page)
 
     def _reference(self, name: str) -> firestore.DocumentReference:
         return self._client.collection(STATE).document(name)
@@ -120,8 +99,10 @@ class Books:
 def _run_counts(run_key: str, page: Page) -> dict[str, Any]:
     mailing, day = run_key.split(":")
     counts = Counter({"intended": len(page.deliveries)}) + page.counts
+    opened_at = datetime.fromisoformat(f"{day}T00:00:00+00:00")
     return {
         "mailing": mailing,
-        "opened_at": datetime.fromisoformat(f"{day}T00:00:00+00:00"),
+        "opened_at": opened_at,
+        **({} if page.deliveries else {"pruning_at": opened_at}),  # one that stays empty is found by the pruner, too
         **{name: firestore.Increment(count) for name, count in counts.items()},
     }

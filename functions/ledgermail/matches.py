@@ -21,9 +21,9 @@ class Matches:
     def __init__(self, client: firestore.Client) -> None:
         self._matches = client.collection(MATCHES)
 
-    def after(self, at: datetime, match_id: str, *, before: datetime) -> list[Document]:
+    def after(self, at: datetime, match_id: str, *, before: datetime, limit: int = PAGE) -> list[Document]:
         """Up to a page of (id, document) after this position and before that time; without an id, from `at` on."""
-        ordered = self._between(at, before).order_by("matched_at").order_by("__name__").limit(PAGE)
+        ordered = self._between(at, before).order_by("matched_at").order_by("__name__").limit(limit)
         if match_id:
             ordered = ordered.start_after({"matched_at": at, "__name__": self._matches.document(match_id)})
         with ledger_errors("read matches"):

@@ -87,7 +87,12 @@ def plan_page(
 
 def content_hash(items: Sequence[Mapping[str, Any]]) -> str:
     """A SHA-256 of the items, the same for equal ones however they were written."""
-    return hashlib.sha256(_json(items).encode()).hexdigest()
+    return hashlib.sha256(as_json(items).encode()).hexdigest()
+
+
+def as_json(value: object) -> str:
+    """A job as JSON, the same text for equal ones. Raises InvalidDocument for what cannot be mailed."""
+    return json.dumps(value, sort_keys=True, default=_plain)
 
 
 def wants(user: Mapping[str, Any] | None, mailing: str) -> bool:
@@ -101,7 +106,7 @@ def _read_match(match_id: str, document: Mapping[str, Any]) -> Match:
     job, user_id, job_id = (document.get(name) for name in ("job", "user_id", "job_id"))
     if not isinstance(job, dict) or not isinstance(job.get("title"), str) or not job["title"].strip():
         raise InvalidDocument("job.title: must be text, and not empty")
-    if len(_json(job)) > JOB_CHARS:
+    if len(as_json(job)) > JOB_CHARS:
         raise InvalidDocument(f"job: is larger than {JOB_CHARS} characters as JSON")
     if _depth(job) > JOB_DEPTH:
         raise InvalidDocument(f"job: has maps or lists within each other more than {JOB_DEPTH} deep")
@@ -113,10 +118,6 @@ def _read_match(match_id: str, document: Mapping[str, Any]) -> Match:
 def _depth(value: object) -> int:
     within = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
     return 0 if within is None else 1 + max(map(_depth, within), default=0)
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, sort_keys=True, default=_plain)
 
 
 def _plain(value: object) -> str:

@@ -22,6 +22,8 @@ from ledgermail.matches import PAGE, Document, Matches
 from ledgermail.page import Page, owners, plan_page, read_matches
 from ledgermail.tasks import Tasks, wake_of
 
+SETTLING = timedelta(seconds=1)  # commits under way may still bring matches this old; the cursor must not pass them
+
 
 @dataclass
 class Report:
@@ -44,6 +46,11 @@ class Reading:
     users: dict[str, Mapping[str, Any] | None] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
 
+    @property
+    def before(self) -> datetime:
+        """Matches from then on are left to the next scan."""
+        return self.now - SETTLING
+
 
 @dataclass(frozen=True, kw_only=True)
 class Scanner:
@@ -63,7 +70,7 @@ class Scanner:
         if reading.book.locked(reading.now):
             return Report(mailing.name, stopped="overlap")
         start = reading.book.at or reading.now - mailing.max_age
-        documents = self.matches.after(start, reading.book.match_id, before=reading.now)
+        documents = self.matches.after(start, reading.book.match_id, before=reading.before)
         return self.locked(reading, lambda: self._read_on(reading, documents)) if documents else Report(mailing.name)
 
     def open(self, mailing: Mailing, kind: str) -> Reading:
@@ -93,7 +100,7 @@ class Scanner:
         while len(documents) == PAGE and not self.is_over(reading):
             self.add(reading, documents, passed(reading.book, documents, reading))
             at, match_id = position(documents)
-            documents = self.matches.after(at, match_id, before=reading.now)
+            documents = self.matches.after(at, match_id, before=reading.before)
         if documents:
             self.add(reading, documents, released(passed(reading.book, documents, reading)))
         else:

@@ -9,7 +9,7 @@ from emulator.firestore import Firestore
 from ledgermail.app import App
 from ledgermail.matches import PAGE
 from ledgermail.page import JOB_CHARS
-from ledgermail.scan import Scanner
+from ledgermail.scan import SETTLING, Scanner
 from tests.integration.conftest import Ground
 from tests.integration.scans import MAILING, RUN, jobs, matched_at, scanner_of, seed
 from tests.samples import NOW, a_match, a_user
@@ -84,8 +84,18 @@ def test_a_match_of_the_future_hides_none_of_now(app: App, scanner: Scanner, gro
     assert scanner.scan(MAILING).counts["created"] == 1
     seed(ground, 1, first=1)
     assert scanner.scan(MAILING).counts["created"] == 1
-    assert scanner_of(app, timedelta(hours=1, seconds=1)).scan(MAILING).counts["created"] == 1
+    assert scanner_of(app, timedelta(hours=1, seconds=2)).scan(MAILING).counts["created"] == 1
     assert set(ground.deliveries()) == jobs(0, 1, 9)
+
+
+def test_a_match_of_this_moment_is_left_to_the_next_scan_with_those_still_being_committed(
+    app: App, scanner: Scanner, ground: Ground
+) -> None:
+    ground.user("u1", a_user())
+    ground.match("m1", a_match(matched_at=NOW - SETTLING))
+    assert scanner.scan(MAILING).counts == {}
+    ground.match("m0", a_match(job_id="j0", matched_at=NOW - SETTLING - timedelta(milliseconds=1)))
+    assert scanner_of(app, SETTLING).scan(MAILING).counts["created"] == 2
 
 
 def test_a_match_that_is_too_old_is_never_planned(app: App, scanner: Scanner, ground: Ground) -> None:
@@ -196,6 +206,6 @@ def test_each_day_has_a_run_of_its_own(app: App, scanner: Scanner, ground: Groun
     seed(ground, 1)
     scanner.scan(MAILING)
     ground.match("tomorrow", a_match(job_id="j1", matched_at=NOW + timedelta(days=1)))
-    scanner_of(app, timedelta(days=1, seconds=1)).scan(MAILING)
+    scanner_of(app, timedelta(days=1, seconds=2)).scan(MAILING)
     assert [ground.run(f"job-alert:2026-08-{day}")["intended"] for day in (16, 17)] == [1, 1]
     ground.assert_identity()
