@@ -1,0 +1,101 @@
+"""Connections for httpcore that go to addresses chosen before, and that one deadline ends, however they are used up.
+
+The timeouts of httpx and httpcore are for each read: a server that drips a byte at a time never meets them.
+"""
+
+import ssl
+from collections.abc import Iterable, Sequence
+
+import httpcore
+from typing_extensions import override
+
+from ledgermail.clock import Clock
+
+ANSWER_BYTES = 64 * 1024  # an answer whose head has not ended by then is none
+
+
+class Deadline:
+    """The end of the time that everything together may take."""
+
+    def __init__(self, clock: Clock, seconds: float) -> None:
+        self._monotonic = clock.monotonic
+        self._at = clock.monotonic() + seconds
+
+    def left(self) -> float:
+        """Seconds that are left, above zero. Raises ReadTimeout when there are none."""
+        left = self._at - self._monotonic()
+        if left <= 0:
+            raise httpcore.ReadTimeout("the time is over")
+        return left
+
+
+class Pinned(httpcore.NetworkBackend):
+    """Connects to these addresses, in their order, whatever the host is called."""
+
+    def __init__(self, addresses: Sequence[str], deadline: Deadline) -> None:
+        self._addresses = addresses
+        self._deadline = deadline
+
+    @override
+    def connect_tcp(
+        self,
+        host: str,  # resolved and checked before
+        port: int,
+        timeout: float | None = None,  # the deadline is shorter
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.NetworkStream:
+        """A connection to the first address that answers; each gets its share of the time that is left."""
+        failed: Exception = httpcore.ConnectError("the name has no address")
+        for place, address in enumerate(self._addresses):
+            share = self._deadline.left() / (len(self._addresses) - place)
+            try:
+                stream = httpcore.SyncBackend().connect_tcp(address, port, share, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failed = error
+            else:
+                return Timed(stream, self._deadline)
+        raise failed
+
+
+class Timed(httpcore.NetworkStream):
+    """A connection that ends at the deadline, and after so many bytes of answer, however they come."""
+
+    def __init__(self, stream: httpcore.NetworkStream, deadline: Deadline) -> None:
+        self._stream = stream
+        self._deadline = deadline
+        self._bytes_left = ANSWER_BYTES
+
+    @override
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        """Some of what has come."""
+        if not self._bytes_left:
+            raise httpcore.RemoteProtocolError("the head of the answer is too long")
+        some = self._stream.read(min(max_bytes, self._bytes_left), self._deadline.left())
+        self._bytes_left -= len(some)
+        return some
+
+    @override
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """Send all of it."""
+        self._stream.write(buffer, self._deadline.left())
+
+    @override
+    def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
+    ) -> httpcore.NetworkStream:
+        """The same connection, encrypted; the handshake has until the deadline as a whole."""
+        return Timed(self._stream.start_tls(ssl_context, server_hostname, self._deadline.left()), self._deadline)
+
+    @override
+    def close(self) -> None:
+        """Close it."""
+        self._stream.close()
+
+    @override
+    def get_extra_info(self, info: str) -> object:
+        """What httpcore asks of a connection: whether TLS has agreed on HTTP/2, and whether it is still open."""
+        return self._stream.get_extra_info(info)
