@@ -1,20 +1,25 @@
 """Turn a delivery's frozen items into a mail: subject, HTML and text. Pure, but for templates compiled once an instance."""
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
 
-from ledgermail.delivery import Delivery
-from ledgermail.errors import ContentError, InvalidDocument
-from ledgermail.mailing import Mailing
+from ledgermail.attachment import Attachment, attachment, value_of, words
+from ledgermail.delivery import Content, Delivery
+from ledgermail.errors import ContentChanged, ContentError, InvalidDocument
+from ledgermail.mailing import Mailing, Source
 from ledgermail.page import content_hash
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
 SUBJECT_CHARS = 250  # more is cut: no client shows it, and a header line has an end
+HTML_BYTES = 90_000  # Gmail hides what is after 102 KB; the rest is for what SendGrid adds: a pixel, and longer links
 LINK_SCHEMES = frozenset({"http", "https"})
 JOINERS = "\u200c\u200d"  # not printable by themselves, but part of Persian words and of emoji
 
@@ -26,24 +31,29 @@ class Rendered:
     subject: str
     html: str
     text: str
+    attachment: Attachment | None = None
 
 
-def render(mailing: Mailing, delivery: Delivery, user: Mapping[str, Any]) -> Rendered:
-    """The mail of a delivery, from its frozen items alone.
+def render(
+    mailing: Mailing, delivery: Delivery, content: Content, user: Mapping[str, Any], columns: Sequence[str] = ()
+) -> Rendered:
+    """The mail of a delivery, from its frozen items alone; `columns` is the order of a report that names one.
 
-    Raises ContentError when the items are not those that were frozen, or a template cannot take them; it names which.
+    It shows as many items as the mailing's cap and Gmail's clipping let through, and says how many more there are; the
+    attachment has them all. Raises ContentError when the items are not those that were frozen, or a template or a column
+    cannot take them; it names which.
     """
-    items = delivery.content.items if delivery.content else None
-    if not items or delivery.content is None:
+    items = content.items
+    if not items:
         raise ContentError("content.items: are missing")
-    _must_be_frozen(items, delivery.content.hash)
-    facts = {"item": items[0], "items": items, "user": {"name": one_line(user.get("name") or "")}}
-    subject = one_line(_fill(mailing, "subject.txt", facts))
+    _must_be_frozen(items, content.hash)
+    facts = _facts(mailing, delivery, user, columns or mailing.attachment or sorted(items[0]))
+    html, shown = _clipped(mailing, facts, items, max(content.total or 0, len(items)))
+    subject = one_line(_fill(mailing, "subject.txt", shown))
     if not subject:
         raise ContentError(f"{mailing.name}/subject.txt: comes out empty")
-    return Rendered(
-        _shorten(subject), _fill(mailing, "body.mjml", facts), _fill(mailing, "body.txt", facts).strip() + "\n"
-    )
+    text = _fill(mailing, "body.txt", shown).strip() + "\n"
+    return Rendered(_shorten(subject), html, text, attachment(mailing, delivery, items))
 
 
 def one_line(text: str) -> str:
@@ -67,13 +77,73 @@ def link(url: object) -> str:
     return stripped.replace(" ", "%20") if sound and " " not in parts.netloc else ""
 
 
+def short(value: object) -> str:
+    """A value in words, on one line that is cut where it is too long to be read: for what a mail lists."""
+    return _shorten(one_line(words(value)))
+
+
+def field(item: Mapping[str, Any], column: str) -> str:
+    """What an item has under a column (``a.b`` is b within a), in words; nothing when it has none."""
+    try:
+        return short(value_of(item, column))
+    except LookupError:
+        return ""
+
+
+def _facts(
+    mailing: Mailing, delivery: Delivery, user: Mapping[str, Any], columns: Sequence[str]
+) -> Mapping[str, object]:
+    """What every template may speak of, besides the items. A map's keys come from Firestore in any order: sort them."""
+    zone = _zone(user.get("timezone"))
+    period = {"start": _day(delivery.period_start, zone), "end": _day(delivery.period_end, zone)}
+    report = {"topic": delivery.topic, "version": delivery.version, "columns": columns}
+    return {
+        "mailing": {"name": mailing.name},
+        "user": {"name": one_line(user.get("name") or "")},
+        "period": period if delivery.period_end else None,
+        "report": report if mailing.source is Source.REPORT else None,
+    }
+
+
+def _zone(name: object) -> ZoneInfo:
+    try:
+        return ZoneInfo(name if isinstance(name, str) else "UTC")
+    except (LookupError, ValueError, OSError):  # unknown; no name at all; a folder of zones
+        return ZoneInfo("UTC")
+
+
+def _day(at: datetime | None, zone: ZoneInfo) -> date | None:
+    return at and at.astimezone(zone).date()
+
+
+def _clipped(
+    mailing: Mailing, facts: Mapping[str, object], items: Sequence[Mapping[str, Any]], total: int
+) -> tuple[str, Mapping[str, object]]:
+    """The HTML with the most items whose size fits, and the facts that it was filled with."""
+
+    def showing(count: int) -> Mapping[str, object]:
+        return {**facts, "item": items[0], "items": items[:count], "total": total, "more": total - count}
+
+    def size(count: int) -> int:
+        return len(_fill(mailing, "body.mjml", showing(count)).encode())
+
+    most = min(mailing.item_cap, len(items))
+    html = _fill(mailing, "body.mjml", showing(most))
+    if len(html.encode()) > HTML_BYTES:
+        most = bisect_right(range(1, most), HTML_BYTES, key=size)
+        if most == 0:
+            raise ContentError(f"{mailing.name}/body.mjml: comes out larger than {HTML_BYTES} bytes with one item")
+        html = _fill(mailing, "body.mjml", showing(most))
+    return html, showing(most)
+
+
 def _must_be_frozen(items: Sequence[Mapping[str, Any]], frozen: str) -> None:
     try:
         unchanged = content_hash(items) == frozen
     except InvalidDocument as error:
         raise ContentError(f"content.items: {error}") from error
     if not unchanged:
-        raise ContentError("content.hash: the items are not those that were frozen")
+        raise ContentChanged("content.hash: the items are not those that were frozen")
 
 
 def _shorten(subject: str) -> str:
@@ -84,9 +154,11 @@ def _fill(mailing: Mailing, name: str, facts: Mapping[str, Any]) -> str:
     from jinja2 import TemplateError
 
     try:
-        return compiled(mailing.templates[name], name.endswith(".mjml")).render(facts)
+        filled = compiled(mailing.templates[name], name.endswith(".mjml")).render(facts)
+        filled.encode()  # a lone surrogate would only be noticed when the request is written, after the claim
     except (TemplateError, TypeError, ValueError, ArithmeticError, AttributeError, LookupError) as error:
         raise ContentError(f"{mailing.name}/{name}: {error}") from error
+    return filled
 
 
 @lru_cache(maxsize=256)
@@ -98,7 +170,7 @@ def compiled(source: str, is_mjml: bool) -> "Template":
     from jinja2 import Environment
 
     environment = Environment(autoescape=is_mjml, trim_blocks=not is_mjml)  # noqa: S701 # text and subjects stay raw
-    environment.filters["link"] = link
+    environment.filters |= {"link": link, "short": short, "field": field}
     return environment.from_string(_to_html(source) if is_mjml else source)
 
 

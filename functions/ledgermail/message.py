@@ -1,9 +1,11 @@
 """The SendGrid request for one mail, by the helpers of the sendgrid package. No I/O."""
 
+import base64
 import hashlib
 from dataclasses import dataclass
 from typing import Any
 
+from ledgermail.attachment import Attachment
 from ledgermail.content import Rendered, one_line
 from ledgermail.eligibility import Recipient
 from ledgermail.settings import Settings
@@ -41,6 +43,8 @@ def payload(message: Message, settings: Settings) -> dict[str, Any]:
     mail.add_custom_arg(CustomArg("delivery_id", message.delivery_id))
     mail.add_custom_arg(CustomArg("mailing", message.mailing))
     mail.add_header(Header("Message-ID", message_id(message.delivery_id, settings.sender)))
+    if message.content.attachment:
+        mail.add_attachment(_attached(message.content.attachment))
     request: dict[str, Any] = mail.get()
     return request
 
@@ -53,3 +57,10 @@ def message_id(delivery_id: str, sender: str) -> str:
 def safe_name(name: str) -> str:
     """A display name that SendGrid takes: one line, without the characters that end a name in a header."""
     return one_line(name.translate(str.maketrans(';,<>"', "     ")))
+
+
+def _attached(file: Attachment) -> Any:
+    from sendgrid.helpers import mail
+
+    content = base64.b64encode(file.content).decode()
+    return mail.Attachment(mail.FileContent(content), mail.FileName(file.name), mail.FileType("text/csv"))
