@@ -12,9 +12,11 @@ from ledgermail.book import RUNS
 from ledgermail.delivery import Status
 from ledgermail.ledger import DELIVERIES
 from ledgermail.log import log
+from ledgermail.run import State
 from ledgermail.store import TROUBLE, Snapshot, call, count_of, ledger_errors, read_at
 
 FILLING = timedelta(days=2)  # a book that was opened less than this ago may still get deliveries
+MISSED_KEPT = timedelta(days=30)  # a run that was never made is all that says so
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,7 @@ class RunCounts:
 
     run_key: str
     mailing: str
+    state: str | None  # of a digest's run; a book of alerts is open for a day, and has none
     intended: int
     pruned: int
     duplicates: int  # matches of deliveries that existed already
@@ -30,8 +33,12 @@ class RunCounts:
 
     @property
     def holds(self) -> bool:
-        """The identity: intended = pending + in_flight + accepted + terminal others + pruned."""
-        return self.intended == sum(self.statuses.values()) + self.pruned
+        """The identity: intended = pending + in_flight + accepted + terminal others + pruned.
+
+        What a run under planning intends is not fixed yet.
+        """
+        accounted = sum(self.statuses.values()) + self.pruned
+        return self.state == State.PLANNING or self.intended == accounted
 
 
 class Runs:
@@ -47,6 +54,13 @@ class Runs:
         with ledger_errors("read runs"):
             newest = query.order_by("opened_at", direction=firestore.Query.DESCENDING).limit(limit).stream(**call())
             return [self._count(run) for run in newest]
+
+    def count(self, run_key: str, status: Status, *, at: datetime | None = None) -> int:
+        """How many deliveries of a run have this status, now or at that time; one read per thousand."""
+        query = self._client.collection(DELIVERIES).where(filter=FieldFilter("run_key", "==", run_key))
+        query = query.where(filter=FieldFilter("status", "==", status))
+        with ledger_errors("count a run's deliveries"):
+            return count_of(query.count().get(read_time=at, **call()))
 
     def delete_emptied(self, now: datetime) -> int:
         """Delete the runs of past days whose deliveries were all pruned; how many.
@@ -71,6 +85,7 @@ class Runs:
         return RunCounts(
             run_key=run.id,
             mailing=str((run.to_dict() or {}).get("mailing")),
+            state=(run.to_dict() or {}).get("state"),
             intended=_number(run, "intended"),
             pruned=_number(run, "pruned"),
             duplicates=_number(run, "duplicates"),
@@ -79,15 +94,14 @@ class Runs:
 
     def _of_status(self, run: Snapshot, status: Status) -> int:
         """Counted as of the moment the run was read: deliveries on their way would else be seen twice, or not at all."""
-        query = self._client.collection(DELIVERIES).where(filter=FieldFilter("run_key", "==", run.id))
-        query = query.where(filter=FieldFilter("status", "==", status))
-        return count_of(query.count().get(read_time=read_at(run), **call()))
+        return self.count(run.id, status, at=read_at(run))
 
 
 def _is_emptied(run: Snapshot, now: datetime) -> bool:
     """Whether all that it intended is gone. One that was never opened was only counted for: its delivery is gone, too."""
     opened_at: datetime | None = (run.to_dict() or {}).get("opened_at")
-    filling = opened_at is not None and opened_at >= now - FILLING
+    kept = MISSED_KEPT if (run.to_dict() or {}).get("state") == State.MISSED else FILLING
+    filling = opened_at is not None and opened_at >= now - kept
     return _number(run, "pruned") >= _number(run, "intended") and not filling
 
 
