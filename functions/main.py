@@ -22,6 +22,12 @@ def scan(request: Request) -> Response:
 
 
 @functions_framework.http
+def plan(request: Request) -> Response:
+    """Cloud Scheduler, every five minutes: runs that are due are opened and planned."""
+    return endpoints.plan(app(), request)
+
+
+@functions_framework.http
 def deliver(request: Request) -> Response:
     """Cloud Tasks: one wake-up of one delivery."""
     return endpoints.deliver(app(), request)
@@ -35,7 +41,7 @@ def sweep(request: Request) -> Response:
 
 @functions_framework.http
 def prune(request: Request) -> Response:
-    """Cloud Scheduler, every day: what is past its retention goes."""
+    """Cloud Scheduler, twice a day: what is past its retention goes."""
     return endpoints.prune(app(), request)
 
 
@@ -47,5 +53,5 @@ def status(request: Request) -> Response:
 
 @functions_framework.http
 def trigger(request: Request) -> Response:
-    """Any other scheduler, by a shared key: starts a scan, a sweep or a prune."""
+    """Any other scheduler, by a shared key: starts any of the above."""
     return endpoints.trigger(app(), request)

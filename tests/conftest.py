@@ -8,11 +8,14 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
 
 from emulator import firestore as local_firestore
 from emulator import tasks as local_tasks
 
 _numbers = itertools.count(1)
+settings.register_profile("ledgermail", deadline=None)  # no test asserts how long something takes
+settings.load_profile("ledgermail")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

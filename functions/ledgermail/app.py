@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING
 from ledgermail import mailing, settings
 from ledgermail.clock import Clock
 from ledgermail.mailing import Mailing
-from ledgermail.settings import Settings
+from ledgermail.settings import Settings, WebhookTargets
 
 if TYPE_CHECKING:
     from google.cloud import firestore
 
+    from ledgermail.coordinator import Coordinator
     from ledgermail.gate import Gates
     from ledgermail.ledger import Ledger
     from ledgermail.prune import Pruner
+    from ledgermail.reports import Reports
     from ledgermail.scan import Scanner
     from ledgermail.status import Statuses
     from ledgermail.sweep import Sweeper
@@ -63,18 +65,50 @@ class App:
     @cached_property
     def worker(self) -> "Worker":
         """What `deliver` runs."""
+        from ledgermail.egress import LOOPBACK, PUBLIC
+        from ledgermail.items import Items
         from ledgermail.provider import SendGrid
+        from ledgermail.webhook import Webhooks
         from ledgermail.worker import Worker
 
+        allowed = LOOPBACK if self.settings.webhooks is WebhookTargets.LOOPBACK else PUBLIC
         return Worker(
             ledger=self.ledger,
             gates=self.gates,
             tasks=self.tasks,
             provider=SendGrid(self.settings),
+            webhooks=Webhooks(self.settings.provider_timeout, self.clock, allowed=allowed),
+            items=Items(self.client, self.reports),
             mailings=self.mailings,
             clock=self.clock,
             lease=self.settings.lease,
             provider_timeout=self.settings.provider_timeout,
+        )
+
+    @cached_property
+    def reports(self) -> "Reports":
+        """The adopter's reports."""
+        from ledgermail.reports import Reports
+
+        return Reports(self.client)
+
+    @cached_property
+    def coordinator(self) -> "Coordinator":
+        """What `plan` runs."""
+        from ledgermail.audience import Audience
+        from ledgermail.coordinator import Coordinator
+        from ledgermail.run_store import RunStore
+
+        return Coordinator(
+            client=self.client,
+            audience=Audience(self.client),
+            runs=RunStore(self.client),
+            reports=self.reports,
+            tasks=self.tasks,
+            mailings=self.mailings,
+            clock=self.clock,
+            shards=self.settings.shards,
+            time_box=self.settings.time_box,
         )
 
     @cached_property
@@ -129,12 +163,16 @@ class App:
     @cached_property
     def statuses(self) -> "Statuses":
         """What `status` reads."""
+        from ledgermail.book import Books
+        from ledgermail.matches import Matches
         from ledgermail.runs import Runs
         from ledgermail.status import Statuses
 
         return Statuses(
             client=self.client,
             runs=Runs(self.client),
+            books=Books(self.client),
+            matches=Matches(self.client),
             gates=self.gates,
             mailings=self.mailings,
             clock=self.clock,

@@ -22,6 +22,7 @@ GET = frozenset({"GET"})
 STARTABLE: dict[str, tuple[str, Body]] = {
     "scan": ("scan", {}),
     "look-back": ("scan", {"look_back": True}),
+    "plan": ("plan", {}),
     "sweep": ("sweep", {}),
     "prune": ("prune", {}),
 }
@@ -30,6 +31,11 @@ STARTABLE: dict[str, tuple[str, Body]] = {
 def scan(app: App, request: Request) -> Response:
     """Plan new matches: of one `mailing` or all; with `look_back`, those that were committed late."""
     return _internal(app, request, lambda body: _scan(app, body))
+
+
+def plan(app: App, request: Request) -> Response:
+    """Open the runs that are due; with `run_key` and `part`, go on planning that part of one."""
+    return _internal(app, request, lambda body: _plan(app, body))
 
 
 def deliver(app: App, request: Request) -> Response:
@@ -48,8 +54,8 @@ def prune(app: App, request: Request) -> Response:
 
 
 def status(app: App, request: Request) -> Response:
-    """The counts, the identity and the ages; 503 when the promise is not kept."""
-    return serve(request, methods=GET, guard=oidc.guard_of(app.settings), act=lambda _: _status(app))
+    """The counts, the identity and the ages; 503 when the promise is not kept. With `?runs=0` only the ages, cheaply."""
+    return serve(request, methods=GET, guard=oidc.guard_of(app.settings), act=lambda _: _status(app, request))
 
 
 def trigger(app: App, request: Request) -> Response:
@@ -82,12 +88,26 @@ def _scan(app: App, body: Body) -> Response:
     return answer({"scans": reports})
 
 
+def _plan(app: App, body: Body) -> Response:
+    again: Body = {}
+    if "run_key" in body:
+        again = {"run_key": text_of(body, "run_key"), "part": number_of(body, "part")}
+        report = app.coordinator.plan_part(again["run_key"], again["part"])
+    else:
+        report = app.coordinator.tick()
+    if report.more:
+        app.tasks.go_on("plan", again)
+    summary: dict[str, Any] = {"more": report.more, **report.counts}
+    log("plan.done", **again, **summary)
+    return answer(summary)
+
+
 def _mailings(app: App, body: Body) -> list[Mailing]:
     if "mailing" not in body:
-        return list(app.mailings.values())
+        return [mailing for mailing in app.mailings.values() if mailing.schedule is None]
     name = text_of(body, "mailing")
-    if name not in app.mailings:
-        raise Refused(400, f"mailing: there is no {name!r}")
+    if name not in app.mailings or app.mailings[name].schedule is not None:
+        raise Refused(400, f"mailing: there is no {name!r} without a schedule")
     return [app.mailings[name]]
 
 
@@ -149,8 +169,22 @@ def _body_of(current: "Pass") -> dict[str, Any]:
     return body
 
 
-def _status(app: App) -> Response:
-    report, healthy = app.statuses.report()
+def _status(app: App, request: Request) -> Response:
+    from ledgermail.status import SHOWN_RUNS
+
+    asked = request.args.get("runs", str(SHOWN_RUNS))
+    if asked not in map(str, range(SHOWN_RUNS + 1)):
+        raise Refused(400, f"runs: must be a whole number from 0 to {SHOWN_RUNS}")
+    report, healthy = app.statuses.report(int(asked))
+    ages: dict[str, Any] = {name: report[name] for name in ("oldest_unfinished_seconds", "oldest_unread_match_seconds")}
+    log(
+        "status.reported",
+        severity="INFO" if healthy else "ERROR",
+        healthy=healthy,
+        problems=len(report["problems"]),
+        identity=report["identity"],
+        **ages,
+    )
     return answer(report, 200 if healthy else 503)
 
 

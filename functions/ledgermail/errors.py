@@ -6,6 +6,7 @@
     ├── InvalidDocument      a document without a field that it must have, or with one that makes no sense
     ├── NewerSchema          a document written by a newer version: not ours to touch
     ├── ContentError         the items or the template of one delivery cannot become a mail
+    │   └── ContentChanged   what was frozen is not what is there now
     ├── WrongStatus          a transition asked of a status it does not start from: a fault of ours
     ├── ClaimLost            somebody else holds the delivery, or has finished it
     ├── FenceLost            another scan has moved the cursor: this one must stop
@@ -43,6 +44,14 @@ class NewerSchema(LedgermailError):
 
 class ContentError(LedgermailError):
     """A mail that cannot be made from its items and templates; the message names the template or item."""
+
+    category = "content"  # of the delivery's failure
+
+
+class ContentChanged(ContentError):
+    """The items are not those whose hash was frozen: somebody has changed what must not change."""
+
+    category = "content_changed"
 
 
 class WrongStatus(LedgermailError):

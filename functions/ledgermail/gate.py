@@ -1,7 +1,7 @@
 """Whether mail may go out now: the pause and the breaker, one document that every instance reads at most every few seconds."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Lock
 from typing import Any
@@ -24,6 +24,7 @@ class Gate:
     paused: bool = False
     open_until: datetime | None = None  # an open breaker lets nothing through
     reason: str = ""
+    written_at: datetime | None = field(default=None, compare=False)  # when either was last set
 
     def wait(self, now: datetime) -> timedelta | None:
         """How long to hold mail back; None when it may go out."""
@@ -69,9 +70,15 @@ class Gates:
 
     def _fetch(self) -> Gate:
         with ledger_errors("read the gate"):
-            document: Mapping[str, Any] = self._reference.get(**call()).to_dict() or {}
+            snapshot = self._reference.get(**call())
+        document: Mapping[str, Any] = snapshot.to_dict() or {}
         breaker = document.get("breaker") or {}
-        return Gate(document.get("paused") is True, breaker.get("open_until"), breaker.get("reason", ""))
+        return Gate(
+            document.get("paused") is True,
+            breaker.get("open_until"),
+            breaker.get("reason", ""),
+            snapshot.update_time,
+        )
 
     def _write(self, fields: dict[str, Any]) -> None:
         with ledger_errors("write the gate"):

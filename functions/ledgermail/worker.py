@@ -1,37 +1,41 @@
 """Deliver: the steps of one attempt, in order, each short enough to see through.
 
-    gate -> read -> judge -> render -> claim -> send -> settle -> wake
+    gate -> read -> judge -> render -> claim -> send -> settle (-> webhook -> settle) -> wake
 
 Nothing is sent before the claim is on record, and nothing stands between two changes of the ledger but the provider's call.
 What is wrong with a delivery is written down and answered 200, so that Cloud Tasks is done with it; what is wrong with the
 world around it is answered 503 with Retry-After, which slows the queue and spends no attempt.
 """
 
-import random
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any, assert_never
+from typing import assert_never
 
 from ledgermail import transitions
+from ledgermail.attempt import Attempt, verb_of
 from ledgermail.clock import Clock
-from ledgermail.content import Rendered, render
-from ledgermail.delivery import Delivery, Failure, Status
-from ledgermail.eligibility import Expire, Leave, Recipient, Suppress, judge
+from ledgermail.content import render
+from ledgermail.delivery import Content, Delivery, Failure, Status
+from ledgermail.eligibility import Expire, Leave, Notify, Recipient, Suppress, judge
 from ledgermail.errors import ClaimLost, ContentError, InvalidDocument, LedgermailError, LedgerUnavailable, NewerSchema
 from ledgermail.gate import MISCONFIGURED_WAIT, Gates
+from ledgermail.items import Items
 from ledgermail.ledger import Found, Ledger, Stored, stored
 from ledgermail.log import log
 from ledgermail.mailing import Mailing
 from ledgermail.message import Message
-from ledgermail.outcomes import Accepted, Ambiguous, Kind, Misconfigured, Outcome, Rejected, Transient
+from ledgermail.outcomes import Accepted, Kind, Misconfigured, Outcome, Transient
 from ledgermail.policy import Policy
 from ledgermail.provider import SendGrid
 from ledgermail.tasks import Tasks, wake_of
+from ledgermail.transitions import EMAIL, WEBHOOK
+from ledgermail.webhook import Webhooks
 
 INFRASTRUCTURE_WAIT = timedelta(seconds=30)  # what a task is told to wait when the ledger or a newer worker is needed
 THROTTLED_WAIT = timedelta(seconds=30)  # where a 429 does not say how long
+NO_WEBHOOK = ("", "")  # what is left of one whose url was taken away meanwhile: refused, and so on record
 TOO_LATE_TO_SEND = Failure(category="late", detail="the lease was too near its end to send")
 
 
@@ -43,21 +47,6 @@ class Answer:
     wait: timedelta | None = None
 
 
-@dataclass(frozen=True)
-class Attempt:
-    """One claimed try: the delivery as claimed, its mail, and when its reading began, on the monotonic clock."""
-
-    claimed: Stored
-    message: Message
-    policy: Policy
-    started: float
-
-    @property
-    def claim_id(self) -> str:
-        """The claim that it is made under."""
-        return self.claimed.delivery.claim_id or ""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Worker:
     """What an attempt works with."""
@@ -66,6 +55,8 @@ class Worker:
     gates: Gates
     tasks: Tasks
     provider: SendGrid
+    webhooks: Webhooks
+    items: Items
     mailings: Mapping[str, Mailing]
     clock: Clock
     lease: timedelta
@@ -115,44 +106,51 @@ class Worker:
                 return self._close(current, lambda d: transitions.expire(d, now=now, policy=policy))
             case Suppress(failure):
                 return self._close(current, lambda d: transitions.suppress(d, failure=failure, now=now, policy=policy))
+            case Notify():
+                claimed = self._claim(current, current.delivery.content)
+                return self._make(Attempt(claimed, WEBHOOK, None, _webhook(mailing, found), policy, started))
             case Recipient():
                 return self._prepared(current, mailing, verdict, found, started)
         assert_never(verdict)
 
     def _prepared(self, current: Stored, mailing: Mailing, to: Recipient, found: Found, started: float) -> Answer:
         """Render before the claim: what cannot become a mail never costs an attempt."""
+        now, policy = current.read_at, mailing.policy
         try:
-            content = render(mailing, current.delivery, found.user or {})
+            items = self.items.of(current.delivery)
+            if items is None:
+                return self._close(current, lambda d: transitions.empty(d, now=now, policy=policy))
+            content = render(mailing, current.delivery, items.content, found.user or {}, items.columns)
+            request = self.provider.prepare(Message(current.delivery.id, mailing.name, to, content))
         except ContentError as error:
-            return self._refuse(current, mailing.policy, str(error))
-        attempt = self._claim(current, mailing, to, content, started)
-        outcome = self._send(attempt)
-        return self._settle(attempt, outcome) if outcome is not None else self._let_go(attempt)
+            return self._refuse(current, policy, str(error), error.category)
+        claimed = self._claim(current, items.frozen and replace(items.frozen, version=mailing.version))
+        return self._make(Attempt(claimed, EMAIL, request, _webhook(mailing, found), policy, started))
 
-    def _claim(self, current: Stored, mailing: Mailing, to: Recipient, content: Rendered, started: float) -> Attempt:
+    def _claim(self, current: Stored, frozen: Content | None) -> Stored:
         claim_id, now = uuid.uuid4().hex, current.read_at
 
         def claim(delivery: Delivery) -> Delivery:
-            frozen = delivery.content and replace(delivery.content, version=mailing.version)
             return transitions.claim(delivery, claim_id=claim_id, content=frozen, now=now, lease=self.lease)
 
         claimed = self.ledger.change(current.delivery.id, claim, known=current)
         log("delivery.claimed", **claimed.delivery.log_fields())
-        message = Message(claimed.delivery.id, mailing.name, to, content)
-        return Attempt(claimed, message, mailing.policy, started)
+        return claimed
 
-    def _send(self, attempt: Attempt) -> Outcome | None:
-        """Make the provider's call, unless the lease could end during it: an instance may have been frozen since the claim."""
+    def _make(self, attempt: Attempt) -> Answer:
+        """Make the call of a stage, unless the lease could end during it: an instance may have been frozen since the claim."""
         if self.clock.monotonic() - attempt.started >= (self.lease - self.provider_timeout).total_seconds():
-            return None
-        return self.provider.send(attempt.message)
+            return self._let_go(attempt)
+        if attempt.request is not None:
+            return self._settle(attempt, self.provider.send(attempt.request))
+        return self._settle(attempt, self.webhooks.send(*(attempt.webhook or NO_WEBHOOK), attempt.claimed.delivery))
 
     def _settle(self, attempt: Attempt, outcome: Outcome) -> Answer:
-        """Outcome -> exactly one verb, under our claim; then its next task, and what it says to everybody."""
+        """Outcome -> exactly one verb, under our claim; then its next stage or task, and what it says to everybody."""
         try:
             settled = self.ledger.change(
-                attempt.claimed.delivery.id, self._verb(attempt, outcome), known=attempt.claimed
-            ).delivery
+                attempt.claimed.delivery.id, verb_of(attempt, outcome, self.clock), known=attempt.claimed
+            )
         except LedgermailError:
             # The only trace of the provider's answer: the lease ends, and the guarantee decides without it.
             fields = attempt.claimed.delivery.log_fields()
@@ -164,8 +162,10 @@ class Worker:
                 **_reference(outcome),
             )
             raise
-        log(f"delivery.{settled.status}", outcome=type(outcome).__name__, **settled.log_fields())
-        return self._follow_up(settled, outcome)
+        log(f"delivery.{settled.delivery.status}", outcome=type(outcome).__name__, **settled.delivery.log_fields())
+        if settled.delivery.status is Status.IN_FLIGHT:  # the mail is on record, and the webhook comes next
+            return self._make(replace(attempt, claimed=settled, stage=WEBHOOK, request=None))
+        return self._follow_up(settled.delivery, outcome)
 
     def _follow_up(self, settled: Delivery, outcome: Outcome) -> Answer:
         if isinstance(outcome, Misconfigured):  # its own task comes again: no new one
@@ -177,38 +177,16 @@ class Worker:
             self.gates.open_breaker(outcome.hold or THROTTLED_WAIT, outcome.failure.code)
         return Answer(settled.status)
 
-    def _verb(self, attempt: Attempt, outcome: Outcome) -> Callable[[Delivery], Delivery]:
-        claim_id, policy = attempt.claim_id, attempt.policy
-        now = attempt.claimed.read_at + timedelta(seconds=self.clock.monotonic() - attempt.started)
-        delay = policy.backoff.delay(attempt.claimed.delivery.attempt, random.random())  # noqa: S311 # jitter
-        facts: dict[str, Any] = {"claim_id": claim_id, "now": now, "policy": policy}
-        match outcome:
-            case Accepted(reference):
-                return lambda d: transitions.accept(d, reference=reference, **facts)
-            case Rejected(failure):
-                return lambda d: transitions.reject(d, failure=failure, **facts)
-            case Transient(failure, hold):
-                later = max(delay, hold or delay)
-                return lambda d: transitions.retry(d, failure=failure, delay=later, **facts)
-            case Ambiguous(failure):
-                return lambda d: transitions.doubt(d, failure=failure, delay=delay, **facts)
-            case Misconfigured(failure):
-                return lambda d: transitions.release(d, failure=failure, **facts)
-        assert_never(outcome)
-
     def _let_go(self, attempt: Attempt) -> Answer:
         """Give an attempt back that has not been made."""
-        now, policy = attempt.claimed.read_at, attempt.policy
-        facts: dict[str, Any] = {"claim_id": attempt.claim_id, "now": now, "policy": policy}
-        return self._close(
-            attempt.claimed, lambda d: transitions.release(d, failure=TOO_LATE_TO_SEND, **facts), INFRASTRUCTURE_WAIT
-        )
+        late = verb_of(attempt, Misconfigured(TOO_LATE_TO_SEND), self.clock)  # nothing sent, nothing spent
+        return self._close(attempt.claimed, late, INFRASTRUCTURE_WAIT)
 
-    def _refuse(self, current: Stored, policy: Policy, problem: str) -> Answer:
+    def _refuse(self, current: Stored, policy: Policy, problem: str, category: str = ContentError.category) -> Answer:
         """End a delivery that cannot become a mail; one that is not pending is left as it is."""
         if current.delivery.status is not Status.PENDING:
             return Answer("finished")
-        failure = Failure(category="content", detail=problem)
+        failure = Failure(category=category, detail=problem)
         return self._close(
             current, lambda d: transitions.refuse(d, failure=failure, now=current.read_at, policy=policy)
         )
@@ -217,6 +195,12 @@ class Worker:
         settled = self.ledger.change(current.delivery.id, verb, known=current).delivery
         log(f"delivery.{settled.status}", **settled.log_fields(), **_why(settled))
         return Answer(settled.status, wait)
+
+
+def _webhook(mailing: Mailing, found: Found) -> tuple[object, object] | None:
+    """The url and the secret of the user's webhook, where the mailing has that stage and the user an url."""
+    user = found.user or {}
+    return (user["webhook_url"], user.get("webhook_secret")) if mailing.webhook and user.get("webhook_url") else None
 
 
 def _reference(outcome: Outcome) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-import firebase_admin  # type: ignore[import-untyped]
+import firebase_admin
 import pytest
 from firebase_admin import credentials
 from firebase_admin import firestore as admin

@@ -4,6 +4,7 @@ import json
 import logging
 import socket
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -12,6 +13,7 @@ from emulator.inbox import Inbox
 from ledgermail.content import Rendered
 from ledgermail.delivery import Failure
 from ledgermail.eligibility import Recipient
+from ledgermail.errors import ContentError
 from ledgermail.message import Message
 from ledgermail.outcomes import Accepted, Ambiguous, Misconfigured, Outcome, Rejected, Transient
 from ledgermail.provider import SendGrid
@@ -32,7 +34,7 @@ def sent_to(url: str, message: Message = MESSAGE, **changes: str) -> Outcome:
     """What one attempt comes to at this address."""
     provider = SendGrid(settings(sendgrid_url=url, **({"provider_timeout": "300ms"} | changes)))
     try:
-        return provider.send(message)
+        return provider.send(provider.prepare(message))
     finally:
         provider.close()
 
@@ -139,7 +141,9 @@ def test_a_key_that_is_no_header_value_never_leaves(inbox: Inbox) -> None:
     taken = settings(sendgrid_url=inbox.url)
     taken.secrets._values["SENDGRID_KEY"] = "SG.local\nX: y"
     provider = SendGrid(taken)
-    assert provider.send(MESSAGE) == Misconfigured(Failure(category="misconfigured", code="LocalProtocolError"))
+    assert provider.send(provider.prepare(MESSAGE)) == Misconfigured(
+        Failure(category="misconfigured", code="LocalProtocolError")
+    )
     provider.close()
     assert inbox.stats()["requests"] == 0
 
@@ -232,7 +236,7 @@ def test_one_connection_carries_many_mails() -> None:
 
     with serving(talk) as url:
         provider = SendGrid(settings(sendgrid_url=url))
-        assert [provider.send(MESSAGE) for _ in range(3)] == [Accepted("")] * 3
+        assert [provider.send(provider.prepare(MESSAGE)) for _ in range(3)] == [Accepted("")] * 3
         provider.close()
     assert len(connections) == 1
 
@@ -249,3 +253,11 @@ def test_neither_key_nor_address_nor_words_are_ever_logged(
     assert "httpx" in said
     for secret in ("SG.local", "u1@example.com", "Ada", "A job"):
         assert secret not in said
+
+
+def test_what_looks_like_a_key_is_refused_before_anything_is_claimed_for_it() -> None:
+    provider = SendGrid(settings())
+    text = Rendered("A job", "<p>A job</p>", "SG.abc.def is what it says")
+    with pytest.raises(ContentError, match="job-alert"):
+        provider.prepare(replace(MESSAGE, content=text))
+    provider.close()

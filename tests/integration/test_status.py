@@ -28,7 +28,7 @@ def run_of(app: App) -> dict[str, Any]:
 
 def test_an_empty_ledger_is_well(app: App) -> None:
     report, well = statuses_of(app).report()
-    assert (well, report["runs"], report["problems"]) == (True, [], [])
+    assert (well, report["runs"], report["problems"], report["identity"]) == (True, [], [], "holds")
     assert report["oldest_unfinished_seconds"] == {"job-alert": None}
 
 
@@ -65,6 +65,7 @@ def test_a_delivery_too_few_or_too_many_breaks_the_identity(loses: bool, app: Ap
         ground.delivery(a_delivery(id="nobody_intended-this"))
     report, well = statuses_of(app).report()
     assert (well, report["problems"]) == (False, [f"{RUN}: the identity does not hold"])
+    assert report["identity"] == "broken"
     assert report["runs"][0]["identity"] == "broken"
 
 
@@ -99,6 +100,23 @@ def test_an_unfinished_delivery_that_is_older_than_promised_is_not_well(
     late, well = statuses_of(app, MAILING.promise + timedelta(seconds=1)).report()
     assert (well, len(late["problems"])) == (False, 1)
     assert late["problems"][0].startswith("job-alert: the oldest unfinished delivery")
+
+
+def test_the_oldest_is_found_in_any_of_the_most_shards_there_may_be(app: App, ground: Ground) -> None:
+    for shard in (0, 29, 30, 63):
+        ground.delivery(a_delivery(id=f"u{shard}_j", shard=shard, due_at=NOW - timedelta(hours=shard)))
+    for shards, hours in ((1, 0), (30, 29), (31, 30), (64, 63)):
+        report, _ = replace(statuses_of(app), shards=shards).report(0)
+        assert report["oldest_unfinished_seconds"] == {"job-alert": hours * 3600}
+
+
+def test_without_runs_nothing_is_said_of_the_identity(app: App, ground: Ground) -> None:
+    seed(ground, 2)
+    scanner_of(app).scan(MAILING)
+    ground.delivery(a_delivery(id="nobody_intended-this"))
+    assert statuses_of(app).report()[0]["identity"] == "broken"
+    report, well = statuses_of(app).report(0)
+    assert (report["identity"], report["runs"], well) == ("not counted", [], True)
 
 
 def test_what_is_due_later_is_not_old(app: App, ground: Ground) -> None:

@@ -26,7 +26,7 @@ def outcome(answer: Callable[[httpx.Request], httpx.Response], **changes: str) -
     """What one attempt comes to when this is what SendGrid does."""
     provider = SendGrid(settings(**changes), httpx.MockTransport(answer))
     try:
-        return provider.send(MESSAGE)
+        return provider.send(provider.prepare(MESSAGE))
     finally:
         provider.close()
 
@@ -149,7 +149,7 @@ def test_a_redirect_is_not_followed_and_holds_mail_back() -> None:
 @pytest.mark.parametrize("url", ["api.sendgrid.example", "ftp://sendgrid.example"])
 def test_an_address_that_cannot_be_posted_to_rejects_no_message(url: str) -> None:
     provider = SendGrid(settings(sendgrid_url=url))
-    assert isinstance(provider.send(MESSAGE), Misconfigured)
+    assert isinstance(provider.send(provider.prepare(MESSAGE)), Misconfigured)
     provider.close()
 
 

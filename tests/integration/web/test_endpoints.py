@@ -3,6 +3,8 @@
 import json
 import logging
 import threading
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -16,7 +18,7 @@ from tests.integration.delivering import JOB, owed
 from tests.integration.web.conftest import FUNCTIONS, KEY, Call, Queued
 from tests.samples import a_user
 
-ONLY_POST = ["scan", "deliver", "sweep", "prune"]
+ONLY_POST = ["scan", "plan", "deliver", "sweep", "prune"]
 TAKEN = {**{name: {"POST"} for name in ONLY_POST}, "status": {"GET"}, "trigger": {"GET", "POST"}}
 METHODS = {"GET", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE", "POST"}
 
@@ -159,6 +161,32 @@ def test_what_is_wrong_with_the_world_is_answered_so_that_the_queue_slows_down(
 def test_a_status_is_json_and_says_by_its_code_whether_the_promise_is_kept(call: Call) -> None:
     answer = call("status", "GET")
     assert (answer.status_code, answer.content_type) == (200, "application/json")
+
+
+def test_each_status_is_reported_as_one_event_that_alerts_go_by(
+    call: Call, ground: Ground, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def reported(path: str) -> dict[str, Any]:
+        call("status", "GET", path)
+        (line,) = [line for line in capfd.readouterr().out.splitlines() if "status.reported" in line]
+        return dict(json.loads(line))
+
+    well = reported("/")
+    assert (well["severity"], well["healthy"], well["problems"], well["identity"]) == ("INFO", True, 0, "holds")
+    late = owed("j1")
+    ground.delivery(late)
+    ground.db.collection("runs").document("job-alert:x").set({"opened_at": datetime.now(UTC), "intended": 3})
+    ill = reported("/")
+    assert (ill["severity"], ill["healthy"], ill["identity"]) == ("ERROR", False, "broken")
+    assert ill["oldest_unfinished_seconds"]["job-alert"] > 0
+    assert ill["oldest_unread_match_seconds"] == {}
+    assert reported("/?runs=0")["identity"] == "not counted"
+
+
+@pytest.mark.parametrize("runs", ["", "-1", "9", "all"])
+def test_a_status_of_a_wrong_number_of_runs_is_refused(call: Call, runs: str) -> None:
+    answer = call("status", "GET", f"/?runs={runs}")
+    assert (answer.status_code, answer.json) == (400, {"error": "runs: must be a whole number from 0 to 8"})
 
 
 # What is left behind

@@ -167,7 +167,7 @@ def test_items_that_changed_since_they_were_frozen_are_never_mailed(post: Post) 
     post.owe()
     post.change(JOB, **{"content.items": [{"title": "Another"}]})
     assert post.deliver() == Answer("rejected")
-    assert (post.document()["last_error"]["category"], post.calls()) == ("content", 0)
+    assert (post.document()["last_error"]["category"], post.calls()) == ("content_changed", 0)
 
 
 def test_a_mailing_that_is_not_there_is_named_and_ends_only_its_delivery(post: Post) -> None:

@@ -1,0 +1,55 @@
+"""One claimed attempt at a stage of a delivery, and the verb that its outcome asks for."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, assert_never
+
+from ledgermail import transitions
+from ledgermail.clock import Clock
+from ledgermail.delivery import Delivery
+from ledgermail.ledger import Stored
+from ledgermail.outcomes import Accepted, Ambiguous, Misconfigured, Outcome, Rejected, Transient
+from ledgermail.policy import Policy
+from ledgermail.transitions import EMAIL
+
+Verb = Callable[[Delivery], Delivery]
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """The delivery as claimed, the stage to try, the request for the email, the webhook that follows it.
+
+    `started` is when its reading began, on the monotonic clock: the lease counts from then.
+    """
+
+    claimed: Stored
+    stage: str
+    request: bytes | None
+    webhook: tuple[object, object] | None  # url and secret
+    policy: Policy
+    started: float
+
+
+def verb_of(attempt: Attempt, outcome: Outcome, clock: Clock) -> Verb:
+    """Outcome -> exactly one verb, under the attempt's claim."""
+    policy = attempt.policy
+    now = attempt.claimed.read_at + timedelta(seconds=clock.monotonic() - attempt.started)
+    delay = policy.backoff.delay(attempt.claimed.delivery.attempt, random.random())  # noqa: S311 # jitter
+    facts: dict[str, Any] = {"claim_id": attempt.claimed.delivery.claim_id, "now": now, "policy": policy}
+    match outcome:
+        case Accepted(reference) if attempt.stage == EMAIL and attempt.webhook is not None:
+            return lambda d: transitions.record_email(d, reference=reference, **facts)
+        case Accepted(reference):
+            return lambda d: transitions.accept(d, reference=reference, stage=attempt.stage, **facts)
+        case Rejected(failure):
+            return lambda d: transitions.reject(d, failure=failure, **facts)
+        case Transient(failure, hold):
+            later = max(delay, hold or delay)
+            return lambda d: transitions.retry(d, failure=failure, delay=later, **facts)
+        case Ambiguous(failure):
+            return lambda d: transitions.doubt(d, failure=failure, delay=delay, **facts)
+        case Misconfigured(failure):
+            return lambda d: transitions.release(d, failure=failure, **facts)
+    assert_never(outcome)
