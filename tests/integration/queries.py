@@ -2,12 +2,18 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from itertools import product
 
 from ledgermail.app import App
+from ledgermail.audience import Cohort
+from ledgermail.clock import Clock
 from ledgermail.delivery import Status
+from ledgermail.items import MOST_FROZEN
 from ledgermail.lookback import look_back
 from ledgermail.prune import Pass
 from tests.integration.conftest import Ground
+from tests.integration.planning import SHIPPED
+from tests.integration.planning import at as day
 from tests.integration.scans import MAILING, at, scanner_of, seed
 from tests.samples import NOW, a_delivery, a_match
 
@@ -15,7 +21,9 @@ LATER = timedelta(days=31)
 
 
 def ask_everything(app: App, ground: Ground, *, count: int) -> None:
-    """Scan so many matches, look back, report, sweep (while mail is held back, too) and prune as many deliveries."""
+    """Scan so many matches, look back, report, sweep (while mail is held back, too) and prune as many deliveries; then all
+    that digests and reports ask.
+    """
     seed(ground, count)
     scanner = scanner_of(app)
     scanner.scan(MAILING)
@@ -30,3 +38,22 @@ def ask_everything(app: App, ground: Ground, *, count: int) -> None:
     held_back.sweep()
     ground.put([a_delivery(Status.ACCEPTED, id=delivery.id) for delivery in many])
     replace(app.pruner, clock=at(LATER)).prune(Pass(prune_id="p1"))
+    ask_for_digests(App(app.settings, SHIPPED, Clock(now=lambda: day(0))), ground)
+
+
+def ask_for_digests(app: App, ground: Ground) -> None:
+    """Open runs for who has a schedule and who has none, part an audience, go on, close; read what a long digest lists."""
+    preferences = {"active": True, "schedule": "0 8 * * *", "topics": ["school"], "since": day(-1)}
+    for user_id in ("u1", "u2"):
+        ground.user(user_id, {"mailings": {"daily-digest": preferences, "shipment-digest": preferences}})
+    version = ground.db.collection("reports").document("school").collection("versions").document("v1")
+    version.set({"published_at": day(0, 6), "rows": [{}]})
+    app.coordinator.tick()
+    for mailing, schedule, topic in product(("daily-digest",), (None, "0 8 * * *"), (None, "school")):
+        cohort = Cohort(mailing=mailing, schedule=schedule, topic=topic)
+        app.coordinator.audience.split(cohort, "", 2)
+        app.coordinator.audience.page(cohort, "u0", "u9")
+        app.coordinator.audience.count(cohort)
+    many = {f"long{n}": a_match(job_id=f"j{n}", matched_at=day(0, 1 + n / 100)) for n in range(MOST_FROZEN)}
+    ground.matches(many)
+    app.worker.items.of(a_delivery(content=None, period_start=day(0, 0), period_end=day(0, 8)))

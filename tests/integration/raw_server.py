@@ -60,12 +60,13 @@ def silent(connection: socket.socket) -> None:
 
 
 def read_request(connection: socket.socket) -> bytes:
-    """A request with its whole body."""
+    """A request with its whole body, if it has one."""
     data = b""
     while b"\r\n\r\n" not in data:
         data += connection.recv(65536)
     head, _, body = data.partition(b"\r\n\r\n")
-    length = next(int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:"))
+    lengths = (int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:"))
+    length = next(lengths, 0)
     while len(body) < length:
         body += connection.recv(65536)
     return head + b"\r\n\r\n" + body

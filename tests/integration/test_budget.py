@@ -8,6 +8,7 @@ import pytest
 from emulator.firestore import Firestore
 from emulator.firestore.meter import Usage
 from emulator.inbox import Inbox
+from ledgermail import mailing
 from ledgermail.app import App
 from ledgermail.delivery import Status
 from ledgermail.lookback import look_back
@@ -69,8 +70,20 @@ def test_a_look_at_the_status_costs_the_same_however_many_there_are(
     scanner_of(app).scan(MAILING)
     controlled.reset_usage(project)
     replace(app.statuses, clock=at()).report()
-    oldest = app.settings.shards
-    assert used(controlled, project) == (RUN + len(Status) + oldest + GATE, 0, 0)
+    oldest = 1
+    unread = BOOK + 1  # where the cursor stands, and a query for what comes after it
+    assert used(controlled, project) == (RUN + len(Status) + oldest + unread + GATE, 0, 0)
+
+
+def test_to_be_watched_costs_the_ages_alone(app: App, ground: Ground, project: str, controlled: Firestore) -> None:
+    """What monitoring asks every few minutes, of the mailings that come with it: docs/deploy.md counts a day of it."""
+    seed(ground, DELIVERIES)
+    scanner_of(app).scan(MAILING)
+    mailings = mailing.load(app.settings.mailings)
+    unread = sum(BOOK + 1 for one in mailings.values() if one.schedule is None)
+    controlled.reset_usage(project)
+    replace(app.statuses, mailings=mailings, clock=at()).report(0)
+    assert used(controlled, project) == (len(mailings) + unread + GATE, 0, 0) == (7, 0, 0)
 
 
 def test_a_second_scan_and_a_look_back_write_nothing_and_read_no_delivery(

@@ -22,8 +22,10 @@ ASKED = {
     "shard,wake_at": "read by wake_at",
     "shard,status,wake_at": "read by wake_at",
     "shard,prune_at": "read by prune_at",
-    "run_key,status": "read runs",
+    "run_key,status": "count a run's deliveries",
     "mailing,shard,unfinished_since": "read the oldest",
+    "user_id,mailing,period_end": "read the last digest",
+    "user_id,matched_at": "read the period's matches",
 }
 
 
@@ -65,6 +67,10 @@ def fields_of_a_delivery() -> set[str]:
         "first_attempt_at": NOW,
         "events": {"processed": NOW},
         "claim_id": "c1",
+        "period_start": NOW,
+        "period_end": NOW,
+        "topic": "school",
+        "version": "v1",
     }
     fields = {name for status in Status for name in to_document(a_delivery(status, **extremes))}
     return fields | set(to_document(a_delivery(next_attempt_at=NOW)))

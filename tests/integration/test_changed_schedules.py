@@ -1,0 +1,96 @@
+"""Who changes the schedule of a digest loses no match, gets none twice, and no second mail on a local date."""
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import datetime
+from itertools import pairwise
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from emulator.tasks import CloudTasks
+from ledgermail.app import App
+from ledgermail.schedules import parse
+from tests.integration.conftest import Ground
+from tests.integration.planning import HOUR, MONDAY, WEEKLY, Planning, a_subscriber, at
+
+DAYS = 10
+HOURS = (8.98, 18.98, 23.98)  # of each day at which there is a tick
+# user -> the schedule before, the one after, and when it is changed. The minutes tell cohorts apart.
+CHANGES: dict[str, tuple[str | None, str | None, datetime]] = {
+    "later_in_the_day": ("1 8 * * * UTC", "1 18 * * * UTC", at(2, 12)),
+    "earlier_in_the_day": ("2 18 * * * UTC", "2 8 * * * UTC", at(2, 12)),
+    "earlier_before_either": ("3 18 * * * UTC", "3 8 * * * UTC", at(2, 4)),
+    "earlier_after_both": ("4 18 * * * UTC", "4 8 * * * UTC", at(2, 20)),
+    "at_the_due_time": ("5 8 * * * UTC", "5 18 * * * UTC", at(2, 8) + HOUR / 12),
+    "daily_to_weekly": ("6 8 * * * UTC", "6 8 * * 1 UTC", at(2, 12)),
+    "weekly_to_daily": ("7 8 * * 1 UTC", "7 8 * * * UTC", at(2, 12)),
+    "weekly_to_an_earlier_day": ("8 8 * * 3 UTC", "8 8 * * 1 UTC", at(2, 12)),
+    "weekly_to_a_later_day": ("9 8 * * 1 UTC", "9 8 * * 3 UTC", at(1, 12)),
+    "to_the_mailings": ("10 8 * * * UTC", None, at(2, 12)),
+    "from_the_mailings": (None, "11 18 * * * UTC", at(2, 12)),
+    "to_the_east": ("12 8 * * * UTC", "12 8 * * * Asia/Tokyo", at(2, 12)),
+    "to_the_west": ("13 8 * * * Asia/Tokyo", "13 8 * * * Pacific/Honolulu", at(2, 12)),
+    "to_the_same_time_elsewhere": ("14 23 * * * UTC", "14 8 * * * Asia/Tokyo", at(2, 23.5)),
+    "to_the_same_in_other_words": ("15 8 * * * UTC", "15  08 * * *", at(2, 12)),
+    "to_what_is_none": ("16 8 * * * UTC", "at noon", at(2, 12)),
+    "to_twice_a_day": ("17 8 * * * UTC", "17 8,18 * * * UTC", at(2, 12)),
+    "from_twice_a_day": ("18 8,18 * * * UTC", "18 9 * * * UTC", at(2, 12)),
+}
+OFTEN = {"to_twice_a_day", "from_twice_a_day"}  # who wants more than one on a date
+FEW = ("later_in_the_day", "daily_to_weekly", "weekly_to_daily", "weekly_to_an_earlier_day", "to_the_west")
+
+
+@pytest.fixture
+def plan(app: App, ground: Ground, tasks_server: CloudTasks) -> Planning:
+    """A mailing at 8:00 in UTC every day, which may be caught up as long as a weekly one."""
+    mailing = replace(WEEKLY, name="daily-digest", schedule=parse("0 8 * * *"))
+    return Planning(app, ground, tasks_server, {"daily-digest": mailing})
+
+
+def _with(schedule: str | None) -> dict[str, Any]:
+    return {} if schedule is None else {"schedule": schedule}
+
+
+def drive(plan: Planning, names: Collection[str]) -> None:
+    """Tick, and change each schedule when its time comes."""
+    times = [at(day, hour) for day in range(DAYS) for hour in HOURS]
+    changes = {CHANGES[name][2]: [other for other in names if CHANGES[other][2] == CHANGES[name][2]] for name in names}
+    plan.users({name: a_subscriber(name, **_with(CHANGES[name][0])) for name in names})
+    for now in sorted([*times, *changes]):
+        plan.tick(now)
+        if now in changes:
+            plan.users({name: a_subscriber(name, **_with(CHANGES[name][1]), since=now) for name in changes[now]})
+
+
+def test_a_changed_schedule_loses_nothing_and_repeats_nothing(plan: Planning) -> None:
+    drive(plan, CHANGES)
+    assert_whole(plan, CHANGES)
+
+
+def test_nor_does_one_that_others_have_already(plan: Planning) -> None:
+    for name in FEW:
+        plan.subscribe(f"other_{name}", **_with(CHANGES[name][1]))
+    drive(plan, FEW)
+    assert_whole(plan, FEW)
+
+
+def assert_whole(plan: Planning, names: Collection[str]) -> None:
+    """Each period begins where the one before ended, the last one is recent, and each has a local date of its own."""
+    all_owed = plan.owed()
+    for name in names:
+        owed = [delivery for delivery in all_owed if delivery.user_id == name]
+        borders = [(one.period_end, other.period_start) for one, other in pairwise(owed)]
+        assert [(end, start) for end, start in borders if end != start] == [], name
+        assert (owed[-1].period_end or MONDAY) > at(DAYS - 8), name
+        dates = Counter(_local_date(name, delivery.due_at) for delivery in owed)
+        assert name in OFTEN or max(dates.values()) == 1, (name, dates)
+    plan.ground.assert_identity()
+
+
+def _local_date(name: str, due_at: datetime) -> str:
+    before, after, when = CHANGES[name]
+    zone = ((before if due_at <= when else after) or "").split()[-1:]
+    return due_at.astimezone(ZoneInfo(zone[0] if "/" in "".join(zone) else "UTC")).date().isoformat()
