@@ -11,6 +11,7 @@ from emulator.process import Server, spawn
 
 DEFAULT_KEY = "SG.local"
 DEFAULT_VERIFIED = ("example.com", "mail.example")
+FULL_ACCESS = ("2fa_required", "mail.send", "sender_verification_eligible", "verified_senders.read", "whitelabel.read")
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,11 @@ class Inbox:
         """One mail, its raw request included. Raises httpx.HTTPStatusError when there is none."""
         mail: dict[str, Any] = self._call("GET", f"/api/mails/{mail_id}").json()
         return mail
+
+    def copies(self) -> dict[str, int]:
+        """How many mails were accepted of each delivery id since the last clear()."""
+        copies: dict[str, int] = self._call("GET", "/api/deliveries").json()
+        return copies
 
     def stats(self) -> dict[str, Any]:
         """What was counted since the start or the last clear(): see Mailbox.stats; and how many sends hang now."""
@@ -61,8 +67,17 @@ class Inbox:
         return httpx.request(method, self.url + path, timeout=30, trust_env=False, **arguments).raise_for_status()
 
 
-def start(*, port: int = 0, key: str = DEFAULT_KEY, verified: tuple[str, ...] = DEFAULT_VERIFIED) -> Inbox:
-    """Start a local SendGrid as a process of its own; ``verified`` are its sender addresses and domains."""
-    senders = [argument for name in verified for argument in ("--verified", name)]
-    server = spawn("emulator.inbox", "--port", str(port), "--key", key, *senders)
+def start(
+    *,
+    port: int = 0,
+    key: str = DEFAULT_KEY,
+    verified: tuple[str, ...] = DEFAULT_VERIFIED,
+    scopes: tuple[str, ...] = FULL_ACCESS,
+) -> Inbox:
+    """Start a local SendGrid as a process of its own.
+
+    ``verified`` are its sender addresses and domains, ``scopes`` what its key may do.
+    """
+    lists = [f"--verified={name}" for name in verified] + [f"--scope={scope}" for scope in scopes]
+    server = spawn("emulator.inbox", "--port", str(port), "--key", key, *lists)
     return Inbox(server, server.addresses["url"])

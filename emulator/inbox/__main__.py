@@ -10,10 +10,10 @@ from typing_extensions import override
 from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
 
 from emulator.clock import Clock
-from emulator.inbox import DEFAULT_KEY, DEFAULT_VERIFIED, control, pages, sending
+from emulator.inbox import DEFAULT_KEY, DEFAULT_VERIFIED, FULL_ACCESS, account, control, pages, sending
+from emulator.inbox.account import Account
 from emulator.inbox.faults import Faults, Plan
 from emulator.inbox.mails import Mailbox
-from emulator.inbox.sending import Account
 from emulator.process import announce, until_parent_ends
 
 
@@ -41,13 +41,14 @@ class Server(ThreadedWSGIServer):
             super().shutdown_request(request)
 
 
-def create_app(account: Account, faults: Faults) -> Flask:
+def create_app(of: Account, faults: Faults) -> Flask:
     """The whole server as one Flask application with an empty mailbox."""
     app = Flask(__name__)
     app.config["PROPAGATE_EXCEPTIONS"] = True  # a cut connection must reach the server, not become an answer
     app.json.sort_keys = False  # type: ignore[attr-defined] # of the default provider
     mailbox, clock = Mailbox(), Clock()
-    app.register_blueprint(sending.blueprint(account, mailbox, faults, clock))
+    app.register_blueprint(sending.blueprint(of, mailbox, faults, clock))
+    app.register_blueprint(account.blueprint(of))
     app.register_blueprint(control.blueprint(mailbox, faults, clock))
     app.register_blueprint(pages.blueprint(mailbox))
     return app
@@ -59,10 +60,12 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0, help="0: any free one")
     parser.add_argument("--key", default=DEFAULT_KEY, help="the API key that is accepted")
     parser.add_argument("--verified", action="append", help="a verified address or domain; repeat for more")
+    parser.add_argument("--scope", action="append", help="what the key may do; repeat for more")
     given = parser.parse_args()
     faults = Faults()
-    account = Account(given.key, frozenset(name.lower() for name in given.verified or DEFAULT_VERIFIED))
-    server = Server("127.0.0.1", given.port, create_app(account, faults), Handler)
+    verified = frozenset(name.lower() for name in given.verified or DEFAULT_VERIFIED)
+    served = create_app(Account(given.key, verified, frozenset(given.scope or FULL_ACCESS)), faults)
+    server = Server("127.0.0.1", given.port, served, Handler)
     serving = threading.Thread(target=server.serve_forever)
     serving.start()
     announce(url=f"http://127.0.0.1:{server.server_port}")

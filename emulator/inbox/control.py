@@ -49,6 +49,10 @@ def _mail_routes(routes: Blueprint, mailbox: Mailbox, faults: Faults) -> None:
         mailbox.clear()
         return Response(status=204)
 
+    @routes.get("/api/deliveries")
+    def deliveries() -> Response:
+        return jsonify(mailbox.copies())
+
     @routes.get("/api/stats")
     def stats() -> Response:
         return jsonify({**mailbox.stats(), "hanging": faults.hanging})

@@ -135,6 +135,11 @@ class Mailbox:
             self._mails.clear()
             self._counts = _Counts()
 
+    def copies(self) -> dict[str, int]:
+        """How many mails were accepted of each delivery id."""
+        with self._lock:
+            return dict(self._counts.deliveries)
+
     def stats(self) -> dict[str, object]:
         """Counts since the last clear. ``duplicates``: accepted mails beyond the first of each delivery id."""
         with self._lock:

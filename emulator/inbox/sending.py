@@ -1,17 +1,16 @@
 """``POST /v3/mail/send``: what the real service checks, in its order, then the fault this try meets."""
 
-import dataclasses
 import json
 import secrets
 import socket
 import struct
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import Literal, assert_never, cast
 
 from flask import Blueprint, Response, request
 
 from emulator.clock import Clock
+from emulator.inbox.account import FORBIDDEN, SEND, Account, errors
 from emulator.inbox.faults import KEEPING, Fault, Faults
 from emulator.inbox.mails import DELIVERY_ID, Mailbox, mails_of
 from emulator.inbox.shapes import BAD_REQUEST, Problem, SendBody
@@ -27,14 +26,6 @@ _TOO_LARGE = (
 )
 _UNAUTHORIZED = Problem("The provided authorization grant is invalid, expired, or revoked")
 _RefusingFault = Literal[Fault.UNAVAILABLE, Fault.SERVER_ERROR, Fault.ERROR_AFTER, Fault.UNAUTHORIZED, Fault.REFUSE]
-
-
-@dataclass(frozen=True)
-class Account:
-    """What this SendGrid account accepts: its key, and its verified addresses and domains in lower case."""
-
-    key: str
-    verified: frozenset[str]
 
 
 class NoAnswerError(ConnectionAbortedError):
@@ -69,22 +60,24 @@ def blueprint(account: Account, mailbox: Mailbox, faults: Faults, clock: Clock) 
 def _checked(account: Account) -> SendBody | Response:
     """The request's body when the service would take it, or the service's refusal."""
     if request.method != "POST":
-        return _errors(405, Problem("POST method allowed only"))
+        return errors(405, Problem("POST method allowed only"))
     if request.headers.get("Authorization") != f"Bearer {account.key}":
-        return _errors(401, _UNAUTHORIZED)
+        return errors(401, _UNAUTHORIZED)
+    if SEND not in account.scopes:
+        return errors(403, FORBIDDEN)
     if request.mimetype != "application/json":
-        return _errors(415, Problem("Content-Type should be application/json."))
+        return errors(415, Problem("Content-Type should be application/json."))
     if (request.content_length or 0) > LARGEST_BODY:
         return Response(_TOO_LARGE, 413, mimetype="text/html")
     try:
         body = _parsed(request.get_data())
     except (ValueError, RecursionError):
-        return _errors(400, BAD_REQUEST)
+        return errors(400, BAD_REQUEST)
     found = problems(body)
     if found:
-        return _errors(400, *found)
+        return errors(400, *found)
     unverified = sender_problem(cast("SendBody", body), account.verified)
-    return _errors(403, unverified) if unverified else cast("SendBody", body)
+    return errors(403, unverified) if unverified else cast("SendBody", body)
 
 
 def _parsed(data: bytes) -> object:
@@ -120,7 +113,7 @@ def _answer(fault: Fault | None, accepted: Response, faults: Faults, clock: Cloc
         case Fault.BAD_GATEWAY:
             return Response(status=502)
         case _:
-            return _errors(*_refusal(fault))
+            return errors(*_refusal(fault))
 
 
 def _refusal(fault: _RefusingFault) -> tuple[int, Problem]:
@@ -140,7 +133,7 @@ def _refusal(fault: _RefusingFault) -> tuple[int, Problem]:
 def _throttled(faults: Faults, clock: Clock) -> Response:
     plan = faults.plan
     seconds = plan.reset_after if plan.retry_after is None else plan.retry_after
-    answer = _errors(429, Problem("too many requests"))
+    answer = errors(429, Problem("too many requests"))
     answer.headers["X-RateLimit-Limit"] = str(RATE_LIMIT)
     answer.headers["X-RateLimit-Remaining"] = "0"
     answer.headers["X-RateLimit-Reset"] = str(int(clock.now().timestamp()) + seconds)
@@ -153,8 +146,3 @@ def _reset_on_close() -> None:
     """Make closing this connection send RST: lingering for zero seconds is TCP's way to say so."""
     connection: socket.socket = request.environ["werkzeug.socket"]
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-
-
-def _errors(status: int, *found: Problem) -> Response:
-    body = json.dumps({"errors": [dataclasses.asdict(problem) for problem in found]})
-    return Response(body, status, mimetype="application/json")
