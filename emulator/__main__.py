@@ -12,6 +12,7 @@ from rich.progress import Progress
 
 from emulator.cloud import PROJECT, TRIGGER_KEY, Cloud, Ports, start
 from emulator.demo import outcome, play
+from emulator.demo.receiver import Receiver, receive
 from emulator.demo.scene import Scene, make, make_postings, read_postings
 from emulator.up import jobs, until_interrupted
 
@@ -58,31 +59,43 @@ def demo(options: argparse.Namespace, console: Console) -> int:
     except (OSError, ValueError) as error:
         console.print(f"--jobs: {error}", markup=False)
         return 2
-    scene = make(
-        postings=postings, users=options.users, matches=options.matches, seed=options.seed, now=datetime.now(UTC)
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        overrides = play.HURRY | {"LEDGERMAIL_MAILINGS": str(play.hurried_mailings(Path(folder) / "mailings"))}
+    now = datetime.now(UTC)
+    with tempfile.TemporaryDirectory() as folder, receive() as receiver:
+        scene = make(
+            postings=postings,
+            users=options.users,
+            matches=options.matches,
+            seed=options.seed,
+            now=now,
+            webhook=receiver.url,
+        )
+        mailings = play.hurried_mailings(Path(folder) / "mailings", now)
+        overrides = play.HURRY | {"LEDGERMAIL_MAILINGS": str(mailings)}
         log = options.log or Path(folder) / "functions.log"
         started = time.monotonic()
         with start(options.firestore, overrides=overrides, log=log) as cloud:
             console.print(f"The local cloud is up after {time.monotonic() - started:.0f} s.")
-            return _play(cloud, scene, options.seed, console)
+            return _play(cloud, scene, options.seed, receiver, console)
 
 
-def _play(cloud: Cloud, scene: Scene, seed: int, console: Console) -> int:
+def _play(cloud: Cloud, scene: Scene, seed: int, receiver: Receiver, console: Console) -> int:
     db = cloud.firestore.client(PROJECT)
     play.seed(db, scene)
     if cloud.firestore.controlled:
         cloud.firestore.reset_usage(PROJECT)
-    console.print(f"{len(scene.users)} users and {len(scene.matches)} matches oblige to {len(scene.owed)} deliveries.")
+    owed = sum(len(ids) for ids in scene.owed.values())
+    console.print(
+        f"{len(scene.users)} users, {len(scene.matches)} matches and {len(scene.reports)} versions of reports "
+        f"oblige to {owed} deliveries."
+    )
     with Progress(console=console, transient=True) as bar:
-        task = bar.add_task("settled", total=len(scene.owed))
+        task = bar.add_task("settled", total=owed)
         for progress in play.play(cloud, db, scene, seed, bar.console.print):
             bar.update(task, completed=progress.planned - progress.unfinished)
-    result = outcome.look(cloud, db, scene)
-    outcome.show(result, console)
-    return 0 if result.kept else 1
+    usage = cloud.firestore.usage(PROJECT) if cloud.firestore.controlled else None
+    kept = outcome.look(cloud, db, scene)
+    outcome.show(kept, cloud, usage, receiver, console)
+    return 0 if all(one.kept for one in kept) else 1
 
 
 def _print_addresses(cloud: Cloud, console: Console) -> None:

@@ -142,6 +142,7 @@ def _environment(
         "LEDGERMAIL_SENDGRID_URL": mailbox.url,
         "LEDGERMAIL_SENDGRID_KEY": inbox.DEFAULT_KEY,
         "LEDGERMAIL_TRIGGER_KEY": TRIGGER_KEY,
+        "LEDGERMAIL_WEBHOOKS": "loopback",
         **({"LEDGERMAIL_AUDIENCE": url, "LEDGERMAIL_CERTS_URL": queues.certs_url} if queues.server else {}),
     }
 

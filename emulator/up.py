@@ -9,7 +9,13 @@ from emulator.cloud import TRIGGER_KEY, Cloud
 from emulator.scheduler import Job, Scheduler
 
 # Cron lines in UTC. They reach the functions through `trigger`, as any scheduler outside Google Cloud does.
-CRON = {"scan": "* * * * *", "look-back": "7 * * * *", "sweep": "*/2 * * * *", "prune": "17 3 * * *"}
+CRON = {
+    "scan": "* * * * *",
+    "plan": "*/5 * * * *",
+    "look-back": "7 * * * *",
+    "sweep": "*/2 * * * *",
+    "prune": "17 3 * * *",
+}
 
 
 @contextmanager

@@ -1,32 +1,37 @@
 """What the demo came to: one table a mailing, and whether the promise was kept."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from google.cloud import firestore
 from rich.console import Console
 from rich.table import Table
 
-from emulator.cloud import PROJECT, Cloud
+from emulator.cloud import Cloud
+from emulator.demo.receiver import Receiver
 from emulator.demo.scene import Scene
 from emulator.firestore.meter import Count, Usage
-from ledgermail.delivery import TERMINAL, UNFINISHED, Status
+from ledgermail.delivery import TERMINAL, UNFINISHED, Guarantee, Status
 from ledgermail.ledger import DELIVERIES
 from ledgermail.runs import RunCounts, Runs
 
+DOUBTS = frozenset({"ambiguous", "lease_ended"})  # after which at_least_once tries again, and may mail twice
+
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """The numbers, from three sides that know nothing of each other: the scene, the ledger, the provider."""
+class Kept:
+    """One mailing, from three sides that know nothing of each other: the scene, the ledger, the provider."""
 
+    mailing: str
     runs: list[RunCounts]
     lost: int  # owed by the scene and not in the ledger, or never finished
-    mails: int  # accepted by the provider
-    duplicates: int  # of them, beyond the first of a delivery
     strangers: int  # in the ledger, and not owed
-    usage: Usage | None  # billable operations, where they were metered
-    faults: Mapping[str, int]
+    mails: int  # accepted by the provider
+    copies: int  # of them, beyond the first of a delivery
+    doubted: int  # of those, after an answer that was lost: what at_least_once allows
 
     @property
     def holds(self) -> bool:
@@ -34,54 +39,94 @@ class Outcome:
         return bool(self.runs) and all(run.holds for run in self.runs)
 
     @property
+    def duplicates(self) -> int:
+        """Copies that the guarantee does not allow."""
+        return self.copies - self.doubted
+
+    @property
     def kept(self) -> bool:
         """Whether the promise was kept."""
         return self.holds and self.lost == self.duplicates == self.strangers == 0
 
+    def count(self, *statuses: Status) -> int:
+        """How many deliveries are in one of these."""
+        return sum(run.statuses[status] for run in self.runs for status in statuses)
 
-def look(cloud: Cloud, db: firestore.Client, scene: Scene) -> Outcome:
-    """Count what came of it."""
-    usage = cloud.firestore.usage(PROJECT) if cloud.firestore.controlled else None
-    runs = Runs(db).since(datetime.now(UTC) - timedelta(days=2), limit=8)
-    found = {reference.id for reference in db.collection(DELIVERIES).select([]).stream()}
-    stats = cloud.inbox.stats()
-    unfinished = sum(run.statuses[status] for run in runs for status in UNFINISHED)
-    return Outcome(
+
+def look(cloud: Cloud, db: firestore.Client, scene: Scene) -> list[Kept]:
+    """Count what came of it, by mailing."""
+    runs = Runs(db).since(datetime.now(UTC) - timedelta(days=2), limit=1000)
+    ledger = {snapshot.id: snapshot.to_dict() or {} for snapshot in db.collection(DELIVERIES).stream()}
+    copies = cloud.inbox.copies()
+    return [
+        _look(name, owed, [r for r in runs if r.mailing == name], ledger, copies) for name, owed in scene.owed.items()
+    ]
+
+
+def _look(
+    name: str, owed: Set[str], runs: list[RunCounts], ledger: Mapping[str, Any], copies: Mapping[str, int]
+) -> Kept:
+    found = {delivery_id for delivery_id, document in ledger.items() if document["mailing"] == name}
+    mailed = {delivery_id: count for delivery_id, count in copies.items() if delivery_id in found}
+    again = {delivery_id: count - 1 for delivery_id, count in mailed.items() if count > 1}
+    return Kept(
+        mailing=name,
         runs=runs,
-        lost=len(scene.owed - found) + unfinished,
-        mails=stats["accepted"],
-        duplicates=stats["duplicates"],
-        strangers=len(found - scene.owed),
-        usage=usage,
-        faults=stats["by_fault"],
+        lost=len(owed - found) + sum(run.statuses[status] for run in runs for status in UNFINISHED),
+        strangers=len(found - owed),
+        mails=sum(mailed.values()),
+        copies=sum(again.values()),
+        doubted=sum(count for delivery_id, count in again.items() if _doubted(ledger[delivery_id])),
     )
 
 
-def show(outcome: Outcome, console: Console) -> None:
-    """Print the table of each mailing, the cost, and the verdict in its last lines."""
-    for mailing in sorted({run.mailing for run in outcome.runs}):
-        console.print(_table(mailing, [run for run in outcome.runs if run.mailing == mailing], outcome))
-    faults = ", ".join(f"{name} {count}" for name, count in sorted(outcome.faults.items()) if count)
-    console.print(f"What the provider did to us: {faults or 'nothing'}.")
-    if outcome.usage is not None:
-        console.print(_cost(outcome.usage, sum(run.intended for run in outcome.runs)))
-    console.print(f"duplicates: {outcome.duplicates}")
-    console.print(f"lost: {outcome.lost}")
-    console.print(f"identity: {'holds' if outcome.holds else 'BROKEN'}")
+def _doubted(document: Mapping[str, Any]) -> bool:
+    doubt = (document.get("last_error") or {}).get("category") in DOUBTS
+    return doubt and document["guarantee"] == Guarantee.AT_LEAST_ONCE
 
 
-def _table(mailing: str, runs: list[RunCounts], outcome: Outcome) -> Table:
-    table = Table(title=f"{mailing}", title_justify="left")
-    table.add_column("obligations")
-    table.add_column("count", justify="right")
-    table.add_row("intended", str(sum(run.intended for run in runs)))
-    for status in [Status.PENDING, Status.IN_FLIGHT, Status.ACCEPTED, *sorted(TERMINAL - {Status.ACCEPTED})]:
-        table.add_row(f"  {status}", str(sum(run.statuses[status] for run in runs)))
-    table.add_row("  pruned", str(sum(run.pruned for run in runs)), end_section=True)
-    table.add_row("matches of what existed", str(sum(run.duplicates for run in runs)))
-    table.add_row("mails at the provider", str(outcome.mails))
-    table.add_row("duplicates seen by the provider", str(outcome.duplicates))
+def show(kept: list[Kept], cloud: Cloud, usage: Usage | None, receiver: Receiver, console: Console) -> None:
+    """Print a table of the mailings, what was done to us, the cost, and the verdicts in the last lines."""
+    console.print(_table(kept))
+    for one in kept:
+        if one.doubted:
+            console.print(f"{one.mailing}: {one.doubted} possible duplicates, each after an answer that was lost")
+    faults = Counter(cloud.inbox.stats()["by_fault"])
+    console.print(
+        "What the provider did to us: " + ", ".join(f"{name} {count}" for name, count in sorted(faults.items()))
+    )
+    told = sum(receiver.events.values())
+    console.print(f"Webhooks: {len(receiver.events)} customers' events, told {told} times in {receiver.calls} calls.")
+    if usage is not None:
+        console.print(_cost(usage, sum(run.intended for one in kept for run in one.runs)))
+    for one in kept:
+        holds = "holds" if one.holds else "BROKEN"
+        console.print(f"{one.mailing}: duplicates: {one.duplicates}, lost: {one.lost}, identity: {holds}")
+    console.print(f"duplicates: {sum(one.duplicates for one in kept)}")
+    console.print(f"lost: {sum(one.lost for one in kept)}")
+    console.print(f"identity: {'holds' if all(one.holds for one in kept) else 'BROKEN'}")
+
+
+def _table(kept: list[Kept]) -> Table:
+    table = Table()
+    table.add_column("")
+    for one in kept:
+        table.add_column(one.mailing, justify="right")
+    others = sorted(TERMINAL - {Status.ACCEPTED})
+    _row(table, "intended", [sum(run.intended for run in one.runs) for one in kept])
+    for status in [Status.PENDING, Status.IN_FLIGHT, Status.ACCEPTED, *others]:
+        _row(table, f"  {status}", [one.count(status) for one in kept])
+    _row(table, "  pruned", [sum(run.pruned for run in one.runs) for one in kept])
+    table.add_section()
+    _row(table, "runs", [len(one.runs) for one in kept])
+    _row(table, "asked for again", [sum(run.duplicates for run in one.runs) for one in kept])
+    _row(table, "mails at the provider", [one.mails for one in kept])
+    _row(table, "duplicates there", [one.copies for one in kept])
     return table
+
+
+def _row(table: Table, name: str, numbers: list[int]) -> None:
+    table.add_row(name, *map(str, numbers))
 
 
 def _cost(usage: Usage, intended: int) -> str:

@@ -2,12 +2,13 @@
 
 import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from emulator.demo.digests import DAILY, WEEKLY, reports, subscribe
 from ledgermail import ids
 
 MAILING = "job-alert"
@@ -58,12 +59,16 @@ class Scene:
 
     users: Mapping[str, Mapping[str, Any]]
     matches: Mapping[str, Mapping[str, Any]]
-    owed: frozenset[str]
-    leaving: Sequence[str] = field(default=())  # users who unsubscribe after the scan and before the send
+    reports: Mapping[str, Mapping[str, Any]]
+    owed: Mapping[str, Set[str]]  # by mailing
+    leaving: Sequence[str]  # users who unsubscribe from everything after the planning and before the send
+    joining: Mapping[str, Mapping[str, Any]]  # users who come after the planning, and so are not in it
 
 
-def make(*, postings: Sequence[Mapping[str, Any]], users: int, matches: int, seed: int, now: datetime) -> Scene:
-    """A scene of so many users and matches, of these postings. `now` is the time of the youngest match."""
+def make(
+    *, postings: Sequence[Mapping[str, Any]], users: int, matches: int, seed: int, now: datetime, webhook: str = ""
+) -> Scene:
+    """A scene of so many users and matches, of these postings, playing at `now`; `webhook` is where customers listen."""
     chance = random.Random(seed)
     people = {user_id: _user(number, chance) for number, user_id in enumerate(_user_ids(users))}
     ghosts = [f"gone_{number}" for number in range(max(1, users // 50))]  # matched, but their document was deleted
@@ -72,7 +77,7 @@ def make(*, postings: Sequence[Mapping[str, Any]], users: int, matches: int, see
     for number in range(matches):
         user_id = chance.choice([*people, *ghosts])
         posting = chance.choice(postings)
-        at = now - timedelta(seconds=chance.uniform(0, 6 * 3600))
+        at = now - timedelta(seconds=chance.uniform(300, 6 * 3600))
         pairs[f"m{number:06d}"] = {
             "user_id": user_id,
             "job_id": posting["job_id"],
@@ -83,7 +88,15 @@ def make(*, postings: Sequence[Mapping[str, Any]], users: int, matches: int, see
             wanted.add(ids.delivery_id(user_id, posting["job_id"]))
     active = [user_id for user_id, user in people.items() if user["mailings"][MAILING]["active"]]
     leaving = chance.sample(active, max(1, len(active) // 40))
-    return Scene(people, pairs | _again(pairs, chance) | _broken(now), frozenset(wanted), leaving)
+    owed = {MAILING: wanted, **subscribe(people, now, chance, webhook)}
+    return Scene(
+        users=people,
+        matches=pairs | _again(pairs, chance) | _broken(now),
+        reports=reports(now, chance),
+        owed=owed,
+        leaving=leaving,
+        joining={f"late_{number}": _late(number) for number in range(max(1, users // 40))},
+    )
 
 
 def read_postings(path: Path) -> list[Mapping[str, Any]]:
@@ -122,7 +135,7 @@ def _user_ids(count: int) -> Iterator[str]:
     return (USER_IDS[number % len(USER_IDS)].format(n=number) for number in range(count))
 
 
-def _user(number: int, chance: random.Random) -> Mapping[str, Any]:
+def _user(number: int, chance: random.Random) -> dict[str, Any]:
     """One in ten has unsubscribed, one in twenty is suppressed, one in twenty has an address that no mail reaches."""
     draw = chance.random()
     user: dict[str, Any] = {
@@ -136,6 +149,11 @@ def _user(number: int, chance: random.Random) -> Mapping[str, Any]:
     elif 0.15 <= draw < 0.20:
         user["email"] = chance.choice(["", "nobody", "a@b@c", "näme@example.com", f"user{number}@localhost"])
     return user
+
+
+def _late(number: int) -> Mapping[str, Any]:
+    mailings = {name: {"active": True} for name in (DAILY, WEEKLY)}
+    return {"email": f"late{number}@example.com", "name": "Late", "mailings": mailings}
 
 
 def _again(pairs: Mapping[str, Mapping[str, Any]], chance: random.Random) -> dict[str, Mapping[str, Any]]:
