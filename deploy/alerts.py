@@ -7,10 +7,11 @@ MINUTE, HOUR = 60, 3600  # seconds
 
 @dataclass(frozen=True, kw_only=True)
 class Count:
-    """More than `above` of these events within `seconds`."""
+    """More than `above` of these events within `seconds`; with `only`, a filter of Cloud Logging, of those that pass it."""
 
     name: str
     events: tuple[str, ...]
+    only: str = ""
     above: int = 0
     seconds: int = 10 * MINUTE
     says: str
@@ -28,15 +29,35 @@ class Absence:
 
 @dataclass(frozen=True, kw_only=True)
 class Probe:
-    """`status`, asked every `minutes` from three continents: it must answer 200, or must not say `never`."""
+    """`status`, asked every `minutes` from three continents: it must answer 200."""
 
     name: str
-    never: str = ""
-    minutes: int = 15
+    minutes: int = 15  # the longest there is
     says: str
 
 
 COUNTS = (
+    Count(
+        name="late",
+        events=("status.reported",),
+        only='jsonPayload.healthy=false AND NOT jsonPayload.identity="broken"',
+        says="The oldest unfinished delivery, or the oldest match that no scan has read, is older than its mailing promises. "
+        "`status` names which. Look at its `held_back`, then at the other alerts, then at the queue.",
+    ),
+    Count(
+        name="identity",
+        events=("status.reported",),
+        only='jsonPayload.identity="broken"',
+        seconds=2 * HOUR,  # it is counted once an hour
+        says="intended = pending + in_flight + accepted + terminal others + pruned does not hold for a run: "
+        "deliveries were deleted or written by something else.",
+    ),
+    Count(
+        name="missed",
+        events=("run.missed",),
+        says="A run came due while nothing planned it, and is too old to be made now: `catch_up` of its mailing. "
+        "The log line names the mailing and the time.",
+    ),
     Count(
         name="unknown",
         events=("delivery.unknown",),
@@ -78,22 +99,19 @@ COUNTS = (
 
 ABSENCES = (
     Absence(name="no-scan", event="scan.done", seconds=15 * MINUTE, says="No scan has ended for a quarter of an hour."),
+    Absence(name="no-plan", event="plan.done", seconds=30 * MINUTE, says="No plan has ended for half an hour."),
     Absence(name="no-sweep", event="sweep.done", seconds=30 * MINUTE, says="No sweep has ended for half an hour."),
     Absence(name="no-prune", event="prune.done", seconds=23 * HOUR, says="Two prunes in a row have not ended."),
+    Absence(
+        name="no-status",
+        event="status.reported",
+        seconds=30 * MINUTE,
+        says="Nobody has looked at the promise for half an hour: the alerts that go by it are blind.",
+    ),
 )
 
-PROBES = (
-    Probe(name="status", minutes=10, says="`status` does not answer 200: its answer names what is not well."),
-    Probe(
-        name="identity",
-        never='"identity": "broken"',
-        says="intended = pending + in_flight + accepted + terminal others + pruned does not hold for a run: "
-        "deliveries were deleted or written by something else.",
-    ),
-    Probe(
-        name="late",
-        never="the oldest unfinished delivery is older than",
-        says="The oldest unfinished delivery is older than its mailing promises. Look at `held_back` in `status`, then at "
-        "the other alerts, then at the queue.",
-    ),
+PROBE = Probe(
+    name="status",
+    says="`status` does not answer 200 to the world outside: its answer names what is not well. This holds also where "
+    "Cloud Scheduler or the log is what is in trouble.",
 )

@@ -9,16 +9,18 @@ from deploy.target import Target
 
 Json = dict[str, Any]
 RUN = 'resource.type="cloud_run_revision"'
+EVENTS = "events"  # the counter of all of them
+CHECK = "CHECK_ID"  # the placeholder of the uptime check
 CHECK_PASSED = "monitoring.googleapis.com/uptime_check/check_passed"
 
 
-def metric(target: Target) -> Json:
-    """One counter of all events, by event and mailing: a new event needs no new metric."""
+def metric(target: Target, only: str = "") -> Json:
+    """One counter of all events, by event and mailing: a new event needs no new metric. With `only`, of those that pass it."""
     services = f'resource.labels.service_name=~"^{target.prefix}-"'
     labels = ("event", "mailing")
     return {
         "description": "Events of ledgermail, by name and mailing",
-        "filter": f"{RUN} AND {services} AND jsonPayload.event:*",
+        "filter": f"{RUN} AND {services} AND jsonPayload.event:*" + (f" AND {only}" if only else ""),
         "metricDescriptor": {
             "metricKind": "DELTA",
             "valueType": "INT64",
@@ -53,14 +55,9 @@ def channel(number: int) -> str:
     return f"@CHANNEL_{number}@"
 
 
-def check_id(probe: Probe) -> str:
-    """The name of the placeholder of an uptime check."""
-    return f"CHECK_{probe.name.upper()}"
-
-
 def _more_than(target: Target, alert: Count) -> Json:
     return {
-        "filter": _events(target, alert.events),
+        "filter": _events(target, alert.events, alert.name if alert.only else EVENTS),
         "aggregations": [_sum(alert.seconds)],
         "comparison": "COMPARISON_GT",
         "thresholdValue": alert.above,
@@ -72,7 +69,7 @@ def _more_than(target: Target, alert: Count) -> Json:
 def _failing(probe: Probe) -> Json:
     """More than one region sees it fail, as one alone may have trouble of its own."""
     counted = {"crossSeriesReducer": "REDUCE_COUNT_FALSE", "groupByFields": ["resource.label.*"]}
-    check = f'metric.labels.check_id="@{check_id(probe)}@"'
+    check = f'metric.labels.check_id="@{CHECK}@"'
     return {
         "filter": f'metric.type="{CHECK_PASSED}" AND resource.type="uptime_url" AND {check}',
         "aggregations": [
@@ -85,13 +82,13 @@ def _failing(probe: Probe) -> Json:
     }
 
 
-def _events(target: Target, names: Sequence[str]) -> str:
+def _events(target: Target, names: Sequence[str], counter: str = EVENTS) -> str:
     listed = ", ".join(f'"{name}"' for name in names)
-    return f"{_counter(target)} AND metric.labels.event=one_of({listed})"
+    return f"{_counter(target, counter)} AND metric.labels.event=one_of({listed})"
 
 
-def _counter(target: Target) -> str:
-    return f'metric.type="logging.googleapis.com/user/{target.name("events")}" AND {RUN}'
+def _counter(target: Target, counter: str = EVENTS) -> str:
+    return f'metric.type="logging.googleapis.com/user/{target.name(counter)}" AND {RUN}'
 
 
 def _sum(seconds: int, *by: str) -> Json:
@@ -111,9 +108,8 @@ def dashboard(target: Target) -> Json:
     queues = f'resource.type="cloud_tasks_queue" AND resource.labels.queue_id=starts_with("{target.prefix}-")'
     outcomes = f'{_counter(target)} AND metric.labels.event=starts_with("delivery.")'
     upkeep = f'{_counter(target)} AND metric.labels.event=ends_with(".done")'
-    others = (
-        f'{_counter(target)} AND metric.labels.event=monitoring.regex.full_match("breaker.*|request.*|task.*|match.*")'
-    )
+    trouble = "breaker.*|request.*|task.*|match.*|schedule.*|run.missed"
+    others = f'{_counter(target)} AND metric.labels.event=monitoring.regex.full_match("{trouble}")'
     latency = {"alignmentPeriod": "300s", "perSeriesAligner": "ALIGN_PERCENTILE_95"}
     by_service = {"crossSeriesReducer": "REDUCE_MAX", "groupByFields": ["resource.label.service_name"]}
     depth = {"alignmentPeriod": "60s", "perSeriesAligner": "ALIGN_MEAN"}
@@ -125,8 +121,8 @@ def dashboard(target: Target) -> Json:
             "columns": "2",
             "widgets": [
                 _chart("What became of deliveries", outcomes, _sum(300, event), stacked=True),
-                _chart("Breaker, trouble, unreadable matches", others, _sum(300, event)),
-                _chart("Scans, sweeps and prunes that ended", upkeep, _sum(300, event)),
+                _chart("Breaker, trouble, missed runs, unreadable matches", others, _sum(300, event)),
+                _chart("Scans, plans, sweeps and prunes that ended", upkeep, _sum(300, event)),
                 _chart("Tasks waiting", f'metric.type="cloudtasks.googleapis.com/queue/depth" AND {queues}', depth),
                 _chart("Answers", f'metric.type="run.googleapis.com/request_count" AND {services}', answers),
                 _chart(

@@ -1,4 +1,4 @@
-"""Cloud Scheduler: what calls scan, sweep and prune, in UTC, with an OIDC token for exactly the function called."""
+"""Cloud Scheduler: what calls the functions, in UTC, with an OIDC token for exactly the function called."""
 
 import base64
 import json
@@ -20,13 +20,13 @@ def schedules(target: Target) -> list[Step]:
 
 def _job(target: Target, schedule: Schedule) -> Step:
     describe = _scheduler(target, "describe", schedule)
-    flags = _flags(target, schedule)
+    flags, posted = _flags(target, schedule), schedule.path is None
     return Step(
         title=f"schedule {target.name(schedule.name)}",
-        why=f"{schedule.cron} (UTC): {schedule.function} {_body(schedule)}",
+        why=f"{schedule.cron} (UTC): {schedule.function} {_body(schedule) if posted else schedule.path}",
         find=(*describe, "--format=value(name)"),
-        create=_scheduler(target, "create http", schedule, *flags, f"--headers={JSON}"),
-        update=_scheduler(target, "update http", schedule, *flags, f"--update-headers={JSON}"),
+        create=_scheduler(target, "create http", schedule, *flags, *([f"--headers={JSON}"] if posted else [])),
+        update=_scheduler(target, "update http", schedule, *flags, *([f"--update-headers={JSON}"] if posted else [])),
         delete=_scheduler(target, "delete", schedule, "--quiet"),
         expected=(Expected(command=(*describe, "--format=json"), values=_shown(target, schedule)),),
         fix="You need roles/cloudscheduler.admin and to act as the task account. "
@@ -35,12 +35,12 @@ def _job(target: Target, schedule: Schedule) -> Step:
 
 
 def _flags(target: Target, schedule: Schedule) -> list[str]:
+    posted = ["--http-method=post", f"--message-body={_body(schedule)}"]
     return [
         f"--schedule={schedule.cron}",
         "--time-zone=Etc/UTC",
-        f"--uri={target.url(schedule.function)}",
-        "--http-method=post",
-        f"--message-body={_body(schedule)}",
+        f"--uri={_uri(target, schedule)}",
+        *(posted if schedule.path is None else ["--http-method=get"]),
         f"--oidc-service-account-email={target.account(TASK_ACCOUNT)}",
         f"--oidc-token-audience={target.url(schedule.function)}",
         f"--attempt-deadline={_deadline(target)}",
@@ -50,18 +50,23 @@ def _flags(target: Target, schedule: Schedule) -> list[str]:
 
 
 def _shown(target: Target, schedule: Schedule) -> dict[Path, object]:
-    url = target.url(schedule.function)
     shown: dict[Path, object] = {
         ("state",): "ENABLED",
         ("schedule",): schedule.cron,
         ("timeZone",): "Etc/UTC",
         ("attemptDeadline",): _deadline(target),
-        ("httpTarget", "uri"): url,
-        ("httpTarget", "body"): base64.b64encode(_body(schedule).encode()).decode(),
-        ("httpTarget", "oidcToken", "audience"): url,
+        ("httpTarget", "uri"): _uri(target, schedule),
+        ("httpTarget", "httpMethod"): "POST" if schedule.path is None else "GET",
+        ("httpTarget", "oidcToken", "audience"): target.url(schedule.function),
         ("httpTarget", "oidcToken", "serviceAccountEmail"): target.account(TASK_ACCOUNT),
     }
+    if schedule.path is None:
+        shown["httpTarget", "body"] = base64.b64encode(_body(schedule).encode()).decode()
     return shown | ({("retryConfig", "retryCount"): schedule.retries} if schedule.retries else {})
+
+
+def _uri(target: Target, schedule: Schedule) -> str:
+    return target.url(schedule.function) + (schedule.path or "")
 
 
 def _body(schedule: Schedule) -> str:

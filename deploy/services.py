@@ -68,8 +68,11 @@ def _flags(target: Target, function: Function) -> list[str]:
 
 
 def _environment(target: Target, function: Function) -> dict[str, str]:
-    """THREADS is what gunicorn serves at once; without it requests would wait inside an instance that took them."""
-    return {"THREADS": str(function.concurrency), **target.environment()}
+    """THREADS is what gunicorn serves at once; without it requests would wait inside an instance that took them.
+
+    An empty PYTHONTZPATH has the pinned tzdata decide when a schedule is due, and not whatever the base image holds today.
+    """
+    return {"THREADS": str(function.concurrency), "PYTHONTZPATH": "", **target.environment()}
 
 
 def _pair(name: str, value: str) -> str:
@@ -99,7 +102,7 @@ def _shown(target: Target, function: Function) -> dict[Path, object]:
         (*CONTAINER, "resources", "limits", "cpu"): function.cpu,
     }
     for name, value in _environment(target, function).items():
-        values[*CONTAINER, "env", name, "value"] = value
+        values[*CONTAINER, "env", name, "value" if value else "name"] = value or name  # an empty value is not shown
     for secret in function.secrets:
         kept: Path = ("valueFrom", "secretKeyRef", "name")
         values[*CONTAINER, "env", f"{PREFIX}{secret}", *kept] = secret_name(target, secret)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 BASE_IMAGE = "python313"
+WATCHED = "/?runs=0"  # the path of the cheap status
 TASK_ACCOUNT = "tasks"  # in whose name Cloud Tasks and Cloud Scheduler call
 BUILD_ACCOUNT = "build"  # in whose name Cloud Build turns the source into a service
 
@@ -53,7 +54,8 @@ FUNCTIONS = (
     Function(name="deliver", queues=("deliver",), secrets=("SENDGRID_KEY",), concurrency=8, max_instances=10),
     Function(name="sweep", queues=("deliver", "upkeep")),
     Function(name="prune", queues=("upkeep",)),
-    Function(name="status", called=False, ledger=Access.READ),
+    Function(name="status", ledger=Access.READ),
+    Function(name="plan", queues=("deliver", "upkeep")),
     Function(name="scan", queues=("deliver", "upkeep")),
     Function(name="trigger", public=True, called=False, ledger=None, queues=("upkeep",), secrets=("TRIGGER_KEY",)),
 )
@@ -64,18 +66,23 @@ GENERATED = ("TRIGGER_KEY",)
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """One Cloud Scheduler job: what is called, when (unix-cron, in UTC), with which JSON body."""
+    """One Cloud Scheduler job: what is called, when (unix-cron, in UTC), with which JSON body; or what is only looked at."""
 
     name: str
     function: str
     cron: str
     body: Mapping[str, object] = field(default_factory=dict)
+    path: str | None = None  # asked for with GET, and no body
     retries: int = 0  # by Cloud Scheduler, at most 5; 0 where the next call comes as soon as a retry would
 
 
 SCHEDULES = (
     Schedule(name="scan", function="scan", cron="* * * * *"),
     Schedule(name="look-back", function="scan", cron="17 * * * *", body={"look_back": True}, retries=2),
+    Schedule(name="plan", function="plan", cron="*/5 * * * *"),
     Schedule(name="sweep", function="sweep", cron="*/5 * * * *"),
     Schedule(name="prune", function="prune", cron="40 3,15 * * *", retries=3),
+    # What the alerts go by. The ages are cheap to look at; a whole status counts runs, and so the identity (docs/deploy.md, 7).
+    Schedule(name="status", function="status", cron="*/5 * * * *", path=WATCHED),
+    Schedule(name="identity", function="status", cron="3 * * * *", path="/"),
 )

@@ -1,37 +1,39 @@
-"""Monitoring: the metric of events, who is told, the checks of `status`, the alerts and the dashboard."""
+"""Monitoring: the counters of events, who is told, the uptime check of `status`, the alerts and the dashboard."""
 
 from deploy import policies
-from deploy.alerts import ABSENCES, COUNTS, PROBES, Absence, Count, Probe
+from deploy.alerts import ABSENCES, COUNTS, PROBE, Absence, Count, Probe
 from deploy.services import invoker
 from deploy.step import FILES, FOUND, Command, Step
+from deploy.table import WATCHED
 from deploy.target import NUMBER, Target
 
 REGIONS = "europe,usa-iowa,asia-pacific"  # three are the fewest
-PROBE_SECONDS = 30  # a cold start, and some eighty counts
+PROBE_SECONDS = 30  # a cold start
 RIGHTS = "You need roles/monitoring.editor."
 
 
 def watch(target: Target) -> list[Step]:
     """All of it, in the order in which one names the other."""
     return [
-        _metric(target),
+        _metric(target, policies.EVENTS, ""),
+        *(_metric(target, count.name, count.only) for count in COUNTS if count.only),
         *(_channel(target, number, address) for number, address in enumerate(target.notify)),
         *_probing(target),
-        *(_policy(target, alert) for alert in (*COUNTS, *ABSENCES, *PROBES)),
+        *(_policy(target, alert) for alert in (*COUNTS, *ABSENCES, PROBE)),
         *_dashboard(target),
     ]
 
 
-def _metric(target: Target) -> Step:
-    name, words = target.name("events"), ("logging", "metrics")
-    config = f"--config-from-file={FILES}/metric.json"
+def _metric(target: Target, counter: str, only: str) -> Step:
+    name, words, file = target.name(counter), ("logging", "metrics"), f"metric-{counter}.json"
+    config = f"--config-from-file={FILES}/{file}"
     return Step(
         title=f"metric {name}",
         find=_gcloud(target, *words, "describe", name, "--format=value(name)"),
         create=_gcloud(target, *words, "create", name, config),
         update=_gcloud(target, *words, "update", name, config),
         delete=_gcloud(target, *words, "delete", name, "--quiet"),
-        files={"metric.json": policies.text(policies.metric(target))},
+        files={file: policies.text(policies.metric(target, only))},
         fix="You need roles/logging.configWriter.",
     )
 
@@ -63,38 +65,35 @@ def _probing(target: Target) -> list[Step]:
     return [
         Step(
             title="the account of Cloud Monitoring",
-            why="Uptime checks call `status` in its name.",
+            why="The uptime check calls `status` in its name.",
             create=_gcloud(target, *identity),
             fix="You need roles/serviceusage.serviceUsageAdmin.",
         ),
-        *(_probe(target, probe) for probe in PROBES),
+        _probe(target),
         invoker(target, "status", agent),
     ]
 
 
-def _probe(target: Target, probe: Probe) -> Step:
-    name, words = target.name(probe.name), ("monitoring", "uptime")
-    often = (f"--period={probe.minutes}", f"--timeout={PROBE_SECONDS}")
-    never = ("--matcher-type=not-contains-string", f"--matcher-content={probe.never}") if probe.never else ()
-    answers = "any" if probe.never else "2xx"
+def _probe(target: Target) -> Step:
+    name, words = target.name(PROBE.name), ("monitoring", "uptime")
+    often = (f"--path={WATCHED}", f"--period={PROBE.minutes}", f"--timeout={PROBE_SECONDS}")
     asked = (
         "--resource-type=uptime-url",
         f"--resource-labels=host={target.host('status')},project_id={target.project}",
         "--protocol=https",
-        "--path=/",
         "--service-agent-auth=oidc-token",
         "--validate-ssl=true",
         f"--regions={REGIONS}",
-        f"--status-classes={answers}",
+        "--status-classes=2xx",
     )
-    changed = (f"--set-status-classes={answers}", f"--set-regions={REGIONS}")
+    changed = ("--set-status-classes=2xx", f"--set-regions={REGIONS}")
     return Step(
         title=f"uptime check {name}",
         find=_listed(target, (*words, "list-configs"), name, "name.basename()"),
-        create=_gcloud(target, *words, "create", name, *asked, *often, *never),
-        update=_gcloud(target, *words, "update", FOUND, *changed, *often, *never),
+        create=_gcloud(target, *words, "create", name, *asked, *often),
+        update=_gcloud(target, *words, "update", FOUND, *changed, *often),
         delete=_gcloud(target, *words, "delete", FOUND, "--quiet"),
-        captures=policies.check_id(probe),
+        captures=policies.CHECK,
         fix=RIGHTS,
     )
 

@@ -37,15 +37,16 @@ def start(
 
 def wait_until_served(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
     """Fails when the process ends instead."""
-    for _ in range(TRIES):
-        if process.poll() is not None:
-            pytest.fail(f"it did not start:\n{log.read_text()}")
-        try:
-            httpx.head(f"{url}/robots.txt")
-        except httpx.TransportError:
-            PAUSE.wait(0.05)
-        else:
-            return
+    with httpx.Client() as client:
+        for _ in range(TRIES):
+            if process.poll() is not None:
+                pytest.fail(f"it did not start:\n{log.read_text()}")
+            try:
+                client.head(f"{url}/robots.txt")
+            except httpx.TransportError:
+                PAUSE.wait(0.05)
+            else:
+                return
     pytest.fail(f"it does not answer:\n{log.read_text()}")
 
 

@@ -71,8 +71,8 @@ def owe(db: firestore.Client, job: str, version: int) -> str:
     return delivery.id
 
 
-def deliver(url: str, delivery_id: str) -> int:
-    return httpx.post(url, json={"delivery_id": delivery_id, "generation": 0}, timeout=30).status_code
+def deliver(client: httpx.Client, url: str, delivery_id: str) -> int:
+    return client.post(url, json={"delivery_id": delivery_id, "generation": 0}, timeout=30).status_code
 
 
 def test_two_releases_share_a_ledger(
@@ -97,15 +97,17 @@ def test_two_releases_share_a_ledger(
     old = [owe(db, job, 1) for job in OLD]
     new = [owe(db, job, 2) for job in NEW]
     with (
+        httpx.Client() as client,
         served("deliver", environment, SOURCE, tmp_path / "this.log") as this,
         served("deliver", environment, next_release, tmp_path / "next.log") as next_one,
     ):
         before = [db.collection("deliveries").document(one).get().update_time for one in new]
-        assert [deliver(this, one) for one in new] == [503] * len(new)
+        assert [deliver(client, this, one) for one in new] == [503] * len(new)
         assert [db.collection("deliveries").document(one).get().update_time for one in new] == before
 
         with ThreadPoolExecutor(8) as pool:
-            calls = [pool.submit(deliver, url, one) for one in old + new for url in (this, next_one, this, next_one)]
+            twice = (this, next_one) * 2
+            calls = [pool.submit(deliver, client, url, one) for one in old + new for url in twice]
             assert {call.result() for call in calls} <= {200, 503}
 
     for job, one in zip(OLD + NEW, old + new, strict=True):

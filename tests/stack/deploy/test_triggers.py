@@ -60,7 +60,7 @@ def shell(command: list[str], url: str, **more: str) -> subprocess.CompletedProc
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("job", ["scan", "sweep", "prune"])
+@pytest.mark.parametrize("job", ["scan", "plan", "sweep", "prune"])
 def test_curl_starts_a_job(job: str, trigger: str, tasks_server: CloudTasks) -> None:
     ran = shell([str(TRIGGERS / "trigger.sh"), job], trigger)
     assert (ran.returncode, ran.stdout) == (0, json.dumps({"started": job})), ran.stderr
@@ -74,7 +74,10 @@ def test_curl_fails_where_the_trigger_refuses(trigger: str) -> None:
     assert "job: must be one of" in ran.stdout
 
 
-@pytest.mark.parametrize(("named", "expected"), [("scan sweep", ["scan", "sweep"]), ("prune", ["prune"])])
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [("scan plan sweep", ["plan", "scan", "sweep"]), ("look-back", ["scan"]), ("prune", ["prune"])],
+)
 def test_the_github_workflow_starts_its_jobs(
     named: str, expected: list[str], trigger: str, tasks_server: CloudTasks
 ) -> None:

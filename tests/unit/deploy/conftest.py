@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import pytest
 from typing_extensions import override
 
-from deploy import ROOT
+from deploy import ROOT, plan
 from deploy.gcloud import Runner
 from deploy.rules import OVERRIDE
 from deploy.target import Target, read
@@ -25,6 +25,11 @@ EXAMPLE = ROOT / "deploy" / "deploy.example.toml"
 def target() -> Target:
     """The target of the example."""
     return read("my-project-1", "europe-west1", EXAMPLE)
+
+
+def commands(target: Target) -> list[list[str]]:
+    """Every command of the plan that makes something."""
+    return [list(step.create) for step in plan.steps(target) if step.create]
 
 
 @dataclass(frozen=True)

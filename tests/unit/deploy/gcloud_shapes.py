@@ -65,7 +65,7 @@ def _pairs(values: list[str]) -> dict[str, str]:
 def _service(name: str, flags: Flags) -> Shape:
     if not (Path(_one(flags, "source")) / "main.py").exists():
         raise ValueError("the source has no main.py")
-    env: list[Shape] = [{"name": k, "value": v} for k, v in _pairs(flags["set-env-vars"]).items()]
+    env: list[Shape] = [{"name": k} | ({"value": v} if v else {}) for k, v in _pairs(flags["set-env-vars"]).items()]
     for pair in ",".join(flags.get("set-secrets", [])).split(","):
         if pair:
             variable, _, secret = pair.partition("=")
@@ -99,14 +99,16 @@ def _queue(name: str, flags: Flags) -> Shape:
 
 def _job(name: str, flags: Flags) -> Shape:
     retries = int(_one(flags, "max-retry-attempts"))
-    target = {
+    target: Shape = {
         "uri": _one(flags, "uri"),
-        "body": base64.b64encode(_one(flags, "message-body").encode()).decode(),
+        "httpMethod": _one(flags, "http-method").upper(),
         "oidcToken": {
             "audience": _one(flags, "oidc-token-audience"),
             "serviceAccountEmail": _one(flags, "oidc-service-account-email"),
         },
     }
+    if "message-body" in flags:
+        target["body"] = base64.b64encode(_one(flags, "message-body").encode()).decode()
     return {
         "name": name,
         "state": "ENABLED",

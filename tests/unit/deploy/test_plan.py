@@ -1,33 +1,21 @@
-"""The plan covers what there is: every function, index, secret and event, compared with where each is declared."""
+"""The plan covers what there is: every function, index and secret, compared with where each is declared."""
 
-import ast
 import json
 import tomllib
-from datetime import UTC, datetime
-from itertools import islice, pairwise
 from pathlib import Path
 
 import pytest
-from cronsim import CronSim
 
-from deploy import ROOT, plan
-from deploy.alerts import ABSENCES, COUNTS, PROBES
+from deploy import plan
 from deploy.database import INDEXES
 from deploy.queues import QUEUES
 from deploy.table import FUNCTIONS, GENERATED, SCHEDULES, Access
 from deploy.target import Target, read
 from emulator.functions import names
 from ledgermail import settings
-from ledgermail.delivery import Status
 from ledgermail.errors import ConfigurationError
+from tests.unit.deploy.conftest import commands
 from tests.unit.deploy.fake_gcloud import flags_of
-
-SOURCE = ROOT / "functions" / "ledgermail"
-
-
-def commands(target: Target) -> list[list[str]]:
-    """Every command of the plan that makes something."""
-    return [list(step.create) for step in plan.steps(target) if step.create]
 
 
 def test_every_function_of_main_is_deployed_and_no_other(target: Target) -> None:
@@ -39,7 +27,8 @@ def test_every_function_of_main_is_deployed_and_no_other(target: Target) -> None
 def test_readers_of_a_newer_schema_are_deployed_before_its_writers() -> None:
     """A worker that meets a newer delivery must wait; it should not have to."""
     order = [function.name for function in FUNCTIONS]
-    assert max(order.index("deliver"), order.index("sweep")) < min(order.index("scan"), order.index("trigger"))
+    readers, writers = ("deliver", "sweep", "prune"), ("plan", "scan", "trigger")
+    assert max(map(order.index, readers)) < min(map(order.index, writers))
 
 
 def test_every_index_and_exemption_is_made_and_no_other(target: Target) -> None:
@@ -86,6 +75,7 @@ def test_the_environment_of_every_function_is_what_the_settings_accept(target: T
         assert flags["timeout"] == [f"{accepted.function_timeout.seconds}s"]
         assert accepted.function_timeout < accepted.lease
         assert env["THREADS"] == flags["concurrency"][0]
+        assert env["PYTHONTZPATH"] == ""
 
 
 def test_a_service_answers_where_the_functions_look_for_it(target: Target) -> None:
@@ -114,12 +104,15 @@ def test_no_command_of_the_plan_deletes_a_queue_or_the_database(target: Target) 
 
 
 def test_nobody_may_do_more_than_needed(target: Target) -> None:
-    """Who may call: the task account what is called, monitoring `status`. Who may write: not `status`, not `trigger`."""
+    """Who may call: the task account what is called, monitoring only `status`. Who may write: not `status`, not `trigger`."""
     granted = [(flags_of(c)["role"][0], c[c.index("add-iam-policy-binding") + 1], flags_of(c)) for c in _grants(target)]
     calls = {where for role, where, flags in granted if role == "roles/run.invoker" and "tasks@" in flags["member"][0]}
-    assert calls == {target.name(name) for name in ("deliver", "scan", "sweep", "prune")}
+    workers = ("deliver", "scan", "plan", "sweep", "prune")
+    assert calls == {target.name(name) for name in (*workers, "status")}
+    watched = [where for role, where, flags in granted if "gcp-sa-monitoring" in flags["member"][0]]
+    assert watched == [target.name("status")]
     writers = {flags["member"][0] for role, _, flags in granted if role == Access.WRITE}
-    assert writers == {f"serviceAccount:{target.account(n)}" for n in ("deliver", "scan", "sweep", "prune")}
+    assert writers == {f"serviceAccount:{target.account(name)}" for name in workers}
     assert all("databases/(default)" in flags["condition"][0] for role, _, flags in granted if role in set(Access))
     public = [c[3] for c in commands(target) if "--allow-unauthenticated" in c]
     assert public == [target.name("trigger")]
@@ -136,57 +129,14 @@ def test_every_schedule_calls_a_function_that_may_be_called() -> None:
     assert all(0 <= schedule.retries <= 5 for schedule in SCHEDULES)
 
 
-def test_an_absence_is_longer_than_the_time_between_two_calls() -> None:
-    """Else it would be told every day; and Cloud Monitoring takes none above 23.5 hours."""
-    calls = {schedule.name: _longest_gap(schedule.cron) for schedule in SCHEDULES}
-    for absence in ABSENCES:
-        function = absence.event.partition(".")[0]
-        assert calls[function] < absence.seconds <= 23.5 * 3600
-
-
-def _longest_gap(cron: str) -> float:
-    instants = list(islice(CronSim(cron, datetime(2026, 8, 16, tzinfo=UTC)), 100))
-    return max((later - earlier).total_seconds() for earlier, later in pairwise(instants))
-
-
-def emitted() -> set[str]:
-    """The names of all events in the source; one that ends in a delivery's status stands for each of these."""
-    found: set[str] = set()
-    for file in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "log" and node.args:
-                found |= _names(node.args[0])
-    return found
-
-
-def _names(argument: ast.expr) -> set[str]:
-    match argument:
-        case ast.Constant(value=str(name)):
-            return {name}
-        case ast.IfExp(body=body, orelse=other):
-            return _names(body) | _names(other)
-        case ast.JoinedStr(values=[ast.Constant(value="delivery."), ast.FormattedValue()]):
-            return {f"delivery.{status}" for status in Status}
-        case _:
-            raise AssertionError(f"the name of an event that cannot be read: {ast.unparse(argument)}")
-
-
-def test_alerts_name_events_that_the_code_emits() -> None:
-    """A renamed event would else be an alert that never comes."""
-    watched = {event for count in COUNTS for event in count.events} | {absence.event for absence in ABSENCES}
-    assert watched <= emitted(), watched - emitted()
-
-
-def test_probes_look_for_words_that_status_says() -> None:
-    """As json.dumps writes them."""
-    said = (SOURCE / "status.py").read_text("utf-8")
-    assert '"identity": "holds" if run.holds else "broken"' in said
-    assert {probe.never for probe in PROBES} == {
-        "",
-        json.dumps({"identity": "broken"}).strip("{}"),
-        "the oldest unfinished delivery is older than",
-    }
-    assert "the oldest unfinished delivery is older than" in said
+def test_what_runs_is_posted_and_what_is_looked_at_is_got(target: Target) -> None:
+    """With a token for the function itself, whatever the path; `status` is the only one that is looked at."""
+    made = {flags_of(c)["uri"][0]: flags_of(c) for c in commands(target) if c[1:4] == ["scheduler", "jobs", "create"]}
+    got = {uri for uri, flags in made.items() if flags["http-method"] == ["get"]}
+    assert got == {f"{target.url('status')}/?runs=0", f"{target.url('status')}/"}
+    for uri, flags in made.items():
+        assert ("message-body" in flags, "headers" in flags) == ((False, False) if uri in got else (True, True))
+        assert uri.startswith(flags["oidc-token-audience"][0])
 
 
 @pytest.mark.parametrize(
