@@ -9,10 +9,12 @@ USERS ?= 200
 MATCHES ?= 2000
 SEED ?= 1
 
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile
+
 export PYTHONPATH := $(CURDIR):$(CURDIR)/functions
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit check up bench lock clean
+.PHONY: help demo test bare unit check up bench lock clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/'
@@ -21,7 +23,11 @@ demo: $(VENV)/.ready ## Play a scene in which much goes wrong, and count what ca
 	@$(BIN)/python -m emulator demo --firestore $(FIRESTORE) --users $(USERS) --matches $(MATCHES) --seed $(SEED) $(if $(JOBS),--jobs $(JOBS))
 
 test: $(VENV)/.ready ## All tests
-	$(BIN)/python -m pytest --firestore $(FIRESTORE) $(TESTS)
+	$(PYTEST) --firestore $(FIRESTORE) $(TESTS)
+
+bare: $(VENV)/.ready ## The demo and all tests where no Java, no gcloud and nothing else is on the PATH
+	PATH=$(CURDIR)/$(BIN) $(BIN)/python -m emulator demo --users 60 --matches 300
+	PATH=$(CURDIR)/$(BIN) $(PYTEST)
 
 unit: $(VENV)/.ready ## The tests that need nothing running, in seconds
 	$(BIN)/python -m pytest tests/unit
@@ -37,6 +43,7 @@ up: $(VENV)/.ready ## The whole cloud on this machine, until Ctrl-C
 
 bench: $(VENV)/.ready ## Speed, as ratios within one run
 	$(BIN)/python -m bench.firestore
+	$(BIN)/python -m bench.planning
 
 lock: $(VENV)/.ready ## Write the hashed requirements files anew from pyproject.toml
 	$(LOCK) --output-file functions/requirements.txt
