@@ -32,13 +32,18 @@ CLOCKS_DIFFER = timedelta(seconds=2)  # a task may come this early by Firestore'
 RENDER, EMAIL, WEBHOOK = "render", "email", "webhook"
 
 
-def claim(delivery: Delivery, *, claim_id: str, content: Content | None, now: datetime, lease: timedelta) -> Delivery:
+def claim(
+    delivery: Delivery, *, claim_id: str, content: Content | None, now: datetime, lease: timedelta, stage: str = EMAIL
+) -> Delivery:
     """pending -> in_flight: an exclusive right to one attempt until `now + lease`. Not due is ClaimLost, too.
 
-    `content` is what was rendered: with the claim it is frozen, and the stage `render` is on record.
+    `content` is what was rendered: with the claim it is frozen, and the stage `render` is on record. ClaimLost, as well, when
+    meanwhile another froze something else, or put on record that the mail was taken: `stage` is not owed any more.
     """
     if delivery.status is Status.IN_FLIGHT and delivery.claim_id == claim_id:
         return delivery
+    if (EMAIL in delivery.stages) != (stage == WEBHOOK) or _frozen_otherwise(delivery, content):
+        raise ClaimLost(f"{stage}: is not what is owed any more")
     if delivery.status is not Status.PENDING or delivery.claim_id == claim_id or not is_due(delivery, now):
         raise ClaimLost(f"{delivery.status} under another claim")
     rendered = {RENDER: Stage(at=now, reference=content.hash)} if content else {}
@@ -180,6 +185,10 @@ def is_due(delivery: Delivery, now: datetime) -> bool:
 def is_too_late(delivery: Delivery, at: datetime, policy: Policy) -> bool:
     """Whether an attempt at `at` is past the last day: by default 7 days from the first attempt, or the due time."""
     return at > (delivery.first_attempt_at or delivery.due_at) + policy.backoff.deadline
+
+
+def _frozen_otherwise(delivery: Delivery, content: Content | None) -> bool:
+    return delivery.content is not None and content is not None and delivery.content.hash != content.hash
 
 
 def _only_once(delivery: Delivery) -> bool:

@@ -107,7 +107,7 @@ class Worker:
             case Suppress(failure):
                 return self._close(current, lambda d: transitions.suppress(d, failure=failure, now=now, policy=policy))
             case Notify():
-                claimed = self._claim(current, current.delivery.content)
+                claimed = self._claim(current, current.delivery.content, WEBHOOK)
                 return self._make(Attempt(claimed, WEBHOOK, None, _webhook(mailing, found), policy, started))
             case Recipient():
                 return self._prepared(current, mailing, verdict, found, started)
@@ -124,14 +124,16 @@ class Worker:
             request = self.provider.prepare(Message(current.delivery.id, mailing.name, to, content))
         except ContentError as error:
             return self._refuse(current, policy, str(error), error.category)
-        claimed = self._claim(current, items.frozen and replace(items.frozen, version=mailing.version))
+        claimed = self._claim(current, items.frozen and replace(items.frozen, version=mailing.version), EMAIL)
         return self._make(Attempt(claimed, EMAIL, request, _webhook(mailing, found), policy, started))
 
-    def _claim(self, current: Stored, frozen: Content | None) -> Stored:
+    def _claim(self, current: Stored, frozen: Content | None, stage: str) -> Stored:
         claim_id, now = uuid.uuid4().hex, current.read_at
 
         def claim(delivery: Delivery) -> Delivery:
-            return transitions.claim(delivery, claim_id=claim_id, content=frozen, now=now, lease=self.lease)
+            return transitions.claim(
+                delivery, claim_id=claim_id, content=frozen, now=now, lease=self.lease, stage=stage
+            )
 
         claimed = self.ledger.change(current.delivery.id, claim, known=current)
         log("delivery.claimed", **claimed.delivery.log_fields())

@@ -54,6 +54,25 @@ def test_an_empty_period_is_on_record_without_an_attempt() -> None:
     assert (done.settled_at, done.prune_at) == (LATER, LATER + POLICY.retention)
 
 
+# What is claimed is what is owed
+
+
+def test_a_mail_that_was_put_on_record_meanwhile_is_not_claimed_again() -> None:
+    """A late answer of the worker before may come between the reading and the claim."""
+    with pytest.raises(ClaimLost):
+        claim(a_delivery(stages=SENT), a_delivery().content)
+
+
+def test_a_webhook_is_not_claimed_before_its_mail_is_on_record() -> None:
+    with pytest.raises(ClaimLost):
+        transitions.claim(a_delivery(), claim_id="c1", content=None, now=LATER, lease=LEASE, stage=WEBHOOK)
+
+
+def test_a_mail_that_another_froze_otherwise_is_not_claimed_as_rendered_here() -> None:
+    with pytest.raises(ClaimLost):
+        claim(a_delivery(), Content(hash="another"))
+
+
 # The first stage: what was rendered
 
 
@@ -69,12 +88,15 @@ def test_a_claim_freezes_what_was_rendered_and_says_when() -> None:
 
 def test_the_first_rendering_stays_on_record_at_a_second_claim() -> None:
     rendered = {RENDER: Stage(at=NOW, reference="h0")}
-    assert claim(a_delivery(stages=rendered), Content(hash="h1", items=ITEMS)).stages == rendered
+    assert claim(a_delivery(stages=rendered, content=None), Content(hash="h1", items=ITEMS)).stages == rendered
 
 
 def test_a_claim_for_the_webhook_alone_leaves_the_stages_as_they_are() -> None:
     delivery = a_delivery(stages={RENDER: Stage(at=NOW, reference="h0"), **SENT})
-    assert claim(delivery, delivery.content).stages == delivery.stages
+    claimed = transitions.claim(
+        delivery, claim_id="c2", content=delivery.content, now=LATER, lease=LEASE, stage=WEBHOOK
+    )
+    assert claimed.stages == delivery.stages
 
 
 # The mail is taken, and its webhook comes next
