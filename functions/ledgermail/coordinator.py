@@ -24,7 +24,7 @@ from ledgermail.reports import Reports
 from ledgermail.run import Run, members, plan_run_page, run_of
 from ledgermail.run_store import Part, RunStore
 from ledgermail.scan import new_token
-from ledgermail.schedules import Due, Schedule, dues, parse
+from ledgermail.schedules import Due, Schedule, dues, parse, previous_due
 from ledgermail.store import call, ledger_errors
 from ledgermail.tasks import Tasks, wake_of
 
@@ -119,23 +119,36 @@ class Coordinator:
         oldest = now - mailing.catch_up
         upto = known or oldest
         for due in dues(schedule, min(upto, oldest), oldest)[-MOST_MISSED:]:
-            self.runs.record_missed(run_of(cohort, schedule, due, version=None, now=now))
-            log("run.missed", severity="ERROR", mailing=mailing.name, due_at=due.at.isoformat())
-            report.counts["missed"] += 1
+            self._miss(run_of(cohort, schedule, due, version=None, now=now), report)
             upto = due.at
-        for due in dues(schedule, max(upto, oldest), now):
-            if not self._open(mailing, cohort, schedule, due, report):
-                break
+        open_due = dues(schedule, max(upto, oldest), now)
+        for due in open_due:
+            is_last = due is open_due[-1]
+            if not self._open(mailing, cohort, schedule, due, now if is_last else due.at, report):
+                if is_last:
+                    break  # its report may still be published
+                self._miss(run_of(cohort, schedule, due, version=None, now=now), report)
             upto = due.at
         return upto
 
-    def _open(self, mailing: Mailing, cohort: Cohort, schedule: Schedule, due: Due, report: Report) -> bool:
-        """Open one run, with its first page; False when its report is not published yet."""
+    def _miss(self, run: Run, report: Report) -> None:
+        self.runs.record_missed(run)
+        log("run.missed", severity="ERROR", mailing=run.mailing, due_at=run.due_at.isoformat())
+        report.counts["missed"] += 1
+
+    def _open(
+        self, mailing: Mailing, cohort: Cohort, schedule: Schedule, due: Due, published_by: datetime, report: Report
+    ) -> bool:
+        """Open one run, with its first page; False when its report was not published by then.
+
+        The last run that is due waits for a late report. What comes after a later due time is the later run's.
+        """
         now = self.clock.now()
         run = run_of(cohort, schedule, due, version=None, now=now)
         if cohort.topic is not None:
-            version = self.reports.newest(cohort.topic, run.period_start, now)
-            if version is None:
+            version = self.reports.newest(cohort.topic, run.period_start, published_by)
+            before = run_of(cohort, schedule, previous_due(schedule, due), version=None, now=now)
+            if version is None or version == self.runs.version(before.key):  # one that came late was in the run before
                 report.counts["unpublished"] += 1
                 return False
             run = replace(run, version=version)
@@ -192,6 +205,9 @@ class Coordinator:
         """Give out again the parts that somebody has stopped working on, and close what only lacks that."""
         now = self.clock.now()
         for run_key, parts in self.runs.unplanned():
+            if any(part.run.mailing not in self.mailings for part in parts):
+                log("run.mailing_gone", severity="ERROR", run_key=run_key)
+                continue
             stale = [p for p in parts if not p.done and (p.worked_at or p.run.as_of) < now - STALE]
             report.counts["resumed"] += sum(
                 self.tasks.go_on("plan", {"run_key": run_key, "part": part.number}) for part in stale

@@ -83,6 +83,13 @@ class RunStore:
                 if not self._runs.document(run.key).get(**call()).exists:
                     raise error from None
 
+    def version(self, run_key: str) -> str | None:
+        """The report's version that a run froze; None where there is no such run. One read."""
+        with ledger_errors("read a run"):
+            document = self._runs.document(run_key).get(**call()).to_dict() or {}
+        version: str | None = document.get("version")
+        return version
+
     def part(self, run_key: str, number: int) -> Part | None:
         """Read a part and its run: two reads. None where there is no such part."""
         reference = self._runs.document(run_key)
@@ -117,11 +124,13 @@ class RunStore:
         if document.get("state") != State.PLANNING or document["parts_done"] < document["parts"]:
             return document.get("state") == State.PLANNED
         parts = self._parts(run)
-        total = {
+        total: dict[str, Any] = {
             "state": State.PLANNED,
             "intended": document["intended"] + sum(part.intended for part in parts),
             DUPLICATES: document.get(DUPLICATES, 0) + sum(part.duplicates for part in parts),
         }
+        if not total["intended"]:
+            total["pruning_at"] = document["as_of"]
         batch = self._client.batch()
         batch.update(run.reference, total, option=self._client.write_option(last_update_time=run.update_time))
         for part in parts:

@@ -100,6 +100,29 @@ def test_a_report_that_is_not_published_yet_is_waited_for(plan: Planning) -> Non
     assert planned(plan) == {"2100-08-16:school": "late"}
 
 
+def test_a_report_that_comes_late_is_mailed_once_and_the_next_run_waits_for_its_own(plan: Planning) -> None:
+    subscribe(plan, "u1")
+    for day in range(3):
+        assert plan.tick(at(day, 7.05)).counts["opened"] == 0
+        publish(plan.ground, f"v{day}", at(day, 9))
+        assert plan.tick(at(day, 9.1)).counts["opened"] == 1
+    assert list(planned(plan).values()) == ["v0", "v1", "v2"]
+
+
+def test_a_report_that_never_came_holds_up_no_later_one(plan: Planning) -> None:
+    patient = Planning(
+        plan.app, plan.ground, plan.queues, {SHIPMENTS.name: replace(SHIPMENTS, catch_up=timedelta(days=3))}
+    )
+    subscribe(patient, "u1")
+    publish(patient.ground, "first", at(-1, 6))
+    patient.tick(at(-1, 7.05))
+    assert patient.tick(at(0, 7.05)).counts == {"unpublished": 1}
+    publish(patient.ground, "third", at(1, 6))
+    report = patient.tick(at(1, 7.05))
+    assert (report.counts["missed"], report.counts["opened"]) == (1, 1)
+    assert planned(patient) == {"2100-08-15:school": "first", "2100-08-17:school": "third"}
+
+
 def test_it_is_waited_for_as_long_as_it_may_be_caught_up_and_then_missed_once(plan: Planning) -> None:
     subscribe(plan, "u1")
     publish(plan.ground, "old", at(-1, 6))

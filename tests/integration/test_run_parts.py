@@ -265,3 +265,13 @@ def test_a_task_that_comes_again_when_all_is_planned_does_nothing(opened: Planni
     assert opened.coordinator(NOW).plan_part(RUN, 7).counts == {}
     assert opened.coordinator(NOW).plan_part("daily-digest:2100-08-16:none", 0).counts == {}
     assert_planned(opened)
+
+
+def test_a_run_whose_mailing_is_gone_is_named_and_not_given_out_for_ever(
+    plan: Planning, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan.subscribe(*(f"u{number:03}" for number in range(PAGE + 1)))
+    plan.tick(at(0))
+    left = replace(plan, mailings={})
+    assert left.tick(at(0) + 2 * STALE).counts["resumed"] == 0
+    assert "run.mailing_gone" in capsys.readouterr().out
