@@ -154,6 +154,10 @@ def _check(declared: Declared, mailing: Mailing) -> None:
                 declared.problem(f"retention_{status}", f"must be longer than {name}")
         if mailing.policy.retention <= getattr(mailing, name):
             declared.problem("retention", f"must be longer than {name}")
+    if mailing.policy.backoff.deadline <= mailing.catch_up:
+        declared.problem(
+            "retry_deadline", "must be longer than catch_up: a run that late would expire without an attempt"
+        )
     if mailing.max_age < mailing.look_back:
         declared.problem("max_age", "must not be shorter than look_back")
     if mailing.source is Source.REPORT and mailing.schedule is None:

@@ -26,6 +26,7 @@ class RunCounts:
     run_key: str
     mailing: str
     state: str | None  # of a digest's run; a book of alerts is open for a day, and has none
+    opened_at: datetime
     intended: int
     pruned: int
     duplicates: int  # matches of deliveries that existed already
@@ -86,6 +87,7 @@ class Runs:
             run_key=run.id,
             mailing=str((run.to_dict() or {}).get("mailing")),
             state=(run.to_dict() or {}).get("state"),
+            opened_at=(run.to_dict() or {})["opened_at"],
             intended=_number(run, "intended"),
             pruned=_number(run, "pruned"),
             duplicates=_number(run, "duplicates"),

@@ -14,6 +14,7 @@ from ledgermail.gate import Gates
 from ledgermail.ledger import DELIVERIES
 from ledgermail.mailing import Mailing
 from ledgermail.matches import Matches
+from ledgermail.run import State
 from ledgermail.runs import RunCounts, Runs
 from ledgermail.store import call, ledger_errors
 
@@ -54,6 +55,7 @@ class Statuses:
         problems += [
             f"{name}: the oldest unfinished delivery is older than {self.mailings[name].promise}" for name in late
         ]
+        problems += [f"{run.run_key}: is still being planned" for run in runs if self._is_stuck(run, now)]
         problems += [f"{name}: the oldest match that no scan has read is older than that" for name in waiting]
         return {
             "healthy": not problems,
@@ -72,6 +74,12 @@ class Statuses:
         asked = [range(first, min(first + MOST_IN, self.shards)) for first in range(0, self.shards, MOST_IN)]
         dues = [due for shards in asked if (due := self.oldest_due(mailing, *shards)) is not None]
         return max(now - min(dues), timedelta()) if dues else None
+
+    def _is_stuck(self, run: RunCounts, now: datetime) -> bool:
+        """Whether planning a run takes longer than its mailing promises, or nobody plans it any more."""
+        mailing = self.mailings.get(run.mailing)
+        promise = mailing.promise if mailing else timedelta()
+        return run.state == State.PLANNING and now - run.opened_at > promise
 
     def _unread_age(self, mailing: Mailing, now: datetime) -> timedelta | None:
         """How old the first match after the scan's cursor is; two reads. None where there is none, or nothing is scanned."""

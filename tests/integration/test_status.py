@@ -69,6 +69,17 @@ def test_a_delivery_too_few_or_too_many_breaks_the_identity(loses: bool, app: Ap
     assert report["runs"][0]["identity"] == "broken"
 
 
+@pytest.mark.parametrize(("minutes", "well"), [(14, True), (16, False)])
+def test_a_run_whose_planning_takes_longer_than_promised_is_told(
+    minutes: int, well: bool, app: App, ground: Ground
+) -> None:
+    opened_at = NOW - timedelta(minutes=minutes)
+    run = {"mailing": "job-alert", "state": "planning", "intended": 5, "opened_at": opened_at}
+    ground.db.document("runs/job-alert:x").set(run)
+    report, is_well = statuses_of(app).report()
+    assert (is_well, report["problems"]) == (well, [] if well else ["job-alert:x: is still being planned"])
+
+
 def test_the_identity_is_that_of_one_moment_however_much_happens_while_it_is_counted(app: App, ground: Ground) -> None:
     seed(ground, 3)
     scanner_of(app).scan(MAILING)

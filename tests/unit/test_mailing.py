@@ -58,6 +58,7 @@ def test_two_mailings_of_alerts_are_refused_as_their_deliveries_would_be_the_sam
         ("webhook = 1", "webhook: must be true or false"),
         ("item_cap = 0", "item_cap: must be a whole number from 1 to 200"),
         ('retention_accepted = "1h"', "retention_accepted: must be longer than max_age"),
+        ('retry_deadline = "12h"', "retry_deadline: must be longer than catch_up"),
         ('catch_up = "60d"', "retention: must be longer than catch_up"),
     ],
 )
