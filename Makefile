@@ -11,8 +11,6 @@ SEED ?= 1
 
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
-export PYTHONPATH := $(CURDIR):$(CURDIR)/functions
-
 .DEFAULT_GOAL := help
 .PHONY: help demo test bare unit check up bench lock clean
 

@@ -90,7 +90,7 @@ def test_two_releases_share_a_ledger(
 ) -> None:
     """Every delivery goes out once; the older worker leaves the newer's alone and keeps the field it does not know."""
     environment = {
-        **os.environ,
+        **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},  # each finds its own source
         **ENVIRONMENT,
         "LEDGERMAIL_PROJECT": project,
         "LEDGERMAIL_SENDGRID_URL": inbox.url,
