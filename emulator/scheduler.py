@@ -168,7 +168,7 @@ class Scheduler:
 
     def advance(self, seconds: float) -> None:
         """Move the scheduler's clock forward; a job that became due in between runs at once, and once."""
-        self._clock.advance(seconds)
+        self._clock.advance(timedelta(seconds=seconds))
         self._loop.call_soon_threadsafe(self._moved.set)
 
     def stop(self) -> None:

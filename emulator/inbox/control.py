@@ -1,6 +1,7 @@
 """The addresses for tests and the demo: the kept mails as JSON, the counts, the faults, the clock."""
 
 from dataclasses import asdict
+from datetime import timedelta
 from typing import Any
 
 from flask import Blueprint, Response, abort, jsonify, request
@@ -21,7 +22,7 @@ def blueprint(mailbox: Mailbox, faults: Faults, clock: Clock) -> Blueprint:
         seconds = _body().get("advance_seconds")
         if not isinstance(seconds, int | float) or seconds < 0:
             abort(_refusal("advance_seconds is a number, at least 0"))
-        clock.advance(seconds)
+        clock.advance(timedelta(seconds=seconds))
         return jsonify(now=clock.now().isoformat())
 
     return routes

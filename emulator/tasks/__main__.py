@@ -8,9 +8,9 @@ from datetime import timedelta
 import grpc
 from google.cloud import tasks_v2
 
+from emulator.clock import Clock
 from emulator.process import announce, until_parent_ends
 from emulator.tasks import TOMBSTONE_AGE
-from emulator.tasks.clock import Clock
 from emulator.tasks.control import start_control
 from emulator.tasks.dispatcher import Dispatcher
 from emulator.tasks.naming import check_queue_name

@@ -7,7 +7,7 @@ from typing import Any
 
 from google.cloud import tasks_v2
 
-from emulator.tasks.clock import Clock
+from emulator.clock import Clock
 from emulator.tasks.faults import Faults
 from emulator.tasks.naming import new_task_name
 from emulator.tasks.queues import LiveTask, TaskQueue

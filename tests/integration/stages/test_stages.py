@@ -1,6 +1,6 @@
 """Render, email, webhook: each on record before the next starts, and a webhook that fails is tried again by itself."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from threading import Event
@@ -8,17 +8,14 @@ from threading import Event
 import pytest
 
 from emulator.inbox import Inbox
-from emulator.tasks import CloudTasks
 from ledgermail import ids
 from ledgermail.app import App
 from ledgermail.worker import Answer
-from tests.integration.conftest import AppMaker, Ground
+from tests.integration.conftest import AppMaker
 from tests.integration.customers import (
-    MAILINGS,
     OK,
     SECRET,
     Customer,
-    a_report,
     assert_told_and_mailed_once,
     stages,
 )
@@ -27,29 +24,6 @@ from tests.integration.interruptions import before
 from tests.integration.planning import SHIPMENTS
 from tests.stack.receivers import Answer as Say
 from tests.stack.receivers import Write, says
-
-
-@pytest.fixture
-def customer() -> Iterator[Customer]:
-    """The customer's server of this test."""
-    made = Customer()
-    with made.receiver:
-        yield made
-
-
-@pytest.fixture
-def app(make_app: AppMaker, inbox: Inbox) -> App:
-    """The App of this test's project, which may call customers on this machine and soon loses patience with them."""
-    return make_app(sendgrid_url=inbox.url, webhooks="loopback", provider_timeout="400ms")
-
-
-@pytest.fixture(params=MAILINGS, ids=lambda mailing: mailing.guarantee)
-def report(
-    request: pytest.FixtureRequest, app: App, ground: Ground, inbox: Inbox, tasks_server: CloudTasks, customer: Customer
-) -> Desk:
-    """A report that is due now, of a customer with a webhook, under each guarantee."""
-    return a_report(app, ground, inbox, tasks_server, request.param, customer)
-
 
 # One after the other
 

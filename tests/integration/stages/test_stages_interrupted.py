@@ -1,23 +1,16 @@
 """Stages whose worker dies, stands still, is overtaken or gets no answer: none is repeated that is on record."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from emulator.firestore import Firestore
-from emulator.inbox import Inbox
-from emulator.tasks import CloudTasks
-from ledgermail.app import App
 from ledgermail.clock import Clock
 from ledgermail.delivery import Guarantee
 from ledgermail.worker import INFRASTRUCTURE_WAIT, Answer
-from tests.integration.conftest import AppMaker, Ground
 from tests.integration.customers import (
-    MAILINGS,
     OK,
     Customer,
-    a_report,
     assert_told_and_mailed_once,
     stages,
 )
@@ -26,28 +19,6 @@ from tests.integration.interruptions import Died, after, before, die
 from tests.stack.receivers import says
 
 TOO_LONG = 1e6  # seconds an instance stood still
-
-
-@pytest.fixture
-def customer() -> Iterator[Customer]:
-    """The customer's server of this test."""
-    made = Customer()
-    with made.receiver:
-        yield made
-
-
-@pytest.fixture
-def app(make_app: AppMaker, inbox: Inbox) -> App:
-    """The App of this test's project, which may call customers on this machine and soon loses patience with them."""
-    return make_app(sendgrid_url=inbox.url, webhooks="loopback", provider_timeout="400ms")
-
-
-@pytest.fixture(params=MAILINGS, ids=lambda mailing: mailing.guarantee)
-def report(
-    request: pytest.FixtureRequest, app: App, ground: Ground, inbox: Inbox, tasks_server: CloudTasks, customer: Customer
-) -> Desk:
-    """A report that is due now, of a customer with a webhook, under each guarantee."""
-    return a_report(app, ground, inbox, tasks_server, request.param, customer)
 
 
 # The worker dies, or stands still
