@@ -48,11 +48,14 @@ def _account(target: Target, part: str, purpose: str) -> Step:
 
 def secrets(target: Target) -> list[Step]:
     """Each secret, a value for it, and the functions that may read it."""
-    steps = []
+    readers: dict[str, list[str]] = {}
     for function in target.functions:
         for secret in function.secrets:
-            steps += _secret(target, secret)
-            steps.append(_reader(target, secret, function.name))
+            readers.setdefault(secret, []).append(function.name)
+    steps = []
+    for secret, functions in readers.items():
+        steps += _secret(target, secret)
+        steps += [_reader(target, secret, function) for function in functions]
     return steps
 
 

@@ -101,7 +101,7 @@ def _problems(project: str, region: str, declared: Mapping[str, Any]) -> list[st
     if not PREFIX.fullmatch(declared.get("prefix", "ledgermail")):
         problems.append("prefix: must be 2 to 18 of a-z, 0-9 and -, beginning with a letter")
     problems += [f"settings.{name}: is set by the deployment" for name in declared.get("settings", {}) if name in OURS]
-    secrets = settings.SECRETS.values()
+    secrets = settings.SECRET_NAMES
     problems += [f"settings.{name}: is a secret" for name in declared.get("settings", {}) if name in secrets]
     for name, values in declared.get("functions", {}).items():
         problems += _function_problems(name, values)
@@ -134,5 +134,5 @@ def _tuned(function: Function, declared: Mapping[str, Mapping[str, Any]]) -> Fun
 
 def _check_settings(target: Target) -> settings.Settings:
     """What a function will say at its start, said before anything is deployed."""
-    secrets = {f"{settings.PREFIX}{name}": "deployed-apart" for name in settings.SECRETS.values()}
+    secrets = {f"{settings.PREFIX}{name}": "deployed-apart" for name in settings.SECRET_NAMES}
     return settings.read({**target.environment(), **secrets, "K_SERVICE": "deploy"})

@@ -2,13 +2,15 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from ledgermail import mailing, settings
 from ledgermail.clock import Clock
 from ledgermail.mailing import Mailing
+from ledgermail.policy import Policy
 from ledgermail.settings import Settings, WebhookTargets
 
 if TYPE_CHECKING:
@@ -184,4 +186,14 @@ class App:
 def app() -> App:
     """The one of this process, from its environment. Raises ConfigurationError naming all that is wrong."""
     read = settings.read(os.environ)
-    return App(read, mailing.load(read.mailings))
+    return App(read, in_force(mailing.load(read.mailings), read))
+
+
+def in_force(mailings: Mapping[str, Mailing], settings: Settings) -> Mapping[str, Mailing]:
+    """The mailings with what this deployment knows of its provider: who gets no events does not wait for their evidence."""
+
+    def policy(declared: Policy) -> Policy:
+        grace = declared.evidence_grace if settings.events_keys else timedelta()
+        return replace(declared, evidence_grace=grace, repeatable=settings.provider.repeatable)
+
+    return {name: replace(declared, policy=policy(declared.policy)) for name, declared in mailings.items()}

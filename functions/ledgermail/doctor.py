@@ -11,10 +11,10 @@ from ledgermail.app import App
 from ledgermail.errors import ConfigurationError
 from ledgermail.finding import Finding, ok, problem, unseen
 from ledgermail.mailing import Mailing
-from ledgermail.settings import FOLDER, PREFIX, SECRETS, Settings, read
+from ledgermail.settings import FOLDER, PREFIX, SECRET_NAMES, SECRETS, Settings, read
 
 SET = "set it for every function (README: Deploy has the table), or `python -m deploy apply`"
-STORE = "store it in Secret Manager and give it to the function `{function}` alone"
+STORE = "store it in Secret Manager and give it to `{functions}` alone"
 MEND = "mend the mailing's folder, and deploy again"
 
 
@@ -46,11 +46,12 @@ def _mailings(environment: Mapping[str, str]) -> tuple[Mapping[str, Mailing], li
 
 def _secrets(environment: Mapping[str, str]) -> Iterator[Finding]:
     """Of the whole deployment: each function is given only its own, so that one function never sees both."""
-    for function, name in SECRETS.items():
+    for name in SECRET_NAMES:
         if environment.get(PREFIX + name, "").strip():
             yield ok("secret", f"{PREFIX}{name} is there")
         else:
-            yield problem("secret", f"{PREFIX}{name} is missing", STORE.format(function=function))
+            readers = "` and `".join(function for function, names in SECRETS.items() if name in names)
+            yield problem("secret", f"{PREFIX}{name} is missing", STORE.format(functions=readers))
 
 
 def _beyond(settings: Settings | None, mailings: Mapping[str, Mailing]) -> Iterator[Finding]:

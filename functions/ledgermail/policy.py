@@ -17,6 +17,7 @@ class Policy:
     retention: timedelta = timedelta(days=30)  # how long the compact facts of a finished delivery are kept
     retentions: Mapping[Status, timedelta] = field(default_factory=dict)  # where a status has one of its own
     evidence_grace: timedelta = timedelta()  # a lost answer is not tried again before this: proof may still come
+    repeatable: timedelta = timedelta()  # so long after the first attempt the provider knows a repeated request for one
 
     def kept(self, status: Status) -> timedelta:
         """How long a delivery that ended so is kept."""

@@ -14,7 +14,25 @@ FOLDER = Path(__file__).resolve().parent.parent / "mailings"
 MARGIN = timedelta(seconds=10)  # what claiming and settling may take around the provider's call
 DISPATCH_DEADLINES = (timedelta(seconds=15), timedelta(minutes=30))  # what Cloud Tasks takes for one
 ADDRESSES = ("SENDER", "REPLY_TO", "ARCHIVE")
-SECRETS = {"deliver": "SENDGRID_KEY", "trigger": "TRIGGER_KEY"}  # which function reads which
+# Which function reads which.
+SECRETS: Mapping[str, tuple[str, ...]] = {"deliver": ("SENDGRID_KEY",), "trigger": ("TRIGGER_KEY",)}
+SECRET_NAMES = tuple(sorted({name for names in SECRETS.values() for name in names}))
+
+
+class Provider(StrEnum):
+    """Who takes our mail."""
+
+    SENDGRID = "sendgrid"
+    RESEND = "resend"
+    SMTP = "smtp"
+
+    @property
+    def repeatable(self) -> timedelta:
+        """How long a request that is made again is recognised by its key and sends nothing; zero where none is taken.
+
+        Resend keeps an Idempotency-Key for 24 hours; an hour of that is left for clocks and for a try under way.
+        """
+        return timedelta(hours=23) if self is Provider.RESEND else timedelta()
 
 
 class WebhookTargets(StrEnum):
@@ -41,6 +59,7 @@ class Settings:
     sender_name: str
     reply_to: str
     archive: str  # gets a blind copy of every mail; empty for none
+    provider: Provider
     sendgrid_url: str
     mailings: Path  # the folder with a folder for each mailing
     shards: int
@@ -48,6 +67,7 @@ class Settings:
     provider_timeout: timedelta
     function_timeout: timedelta
     time_box: timedelta  # a scan, sweep or prune stops itself after this long and goes on as a task
+    events_keys: tuple[str, ...]  # public keys that sign provider events, any of them; none: there are no events
     webhooks: WebhookTargets
     secrets: "Secrets"
 
@@ -88,6 +108,7 @@ def _read(declared: Declared, environment: Mapping[str, str]) -> Settings:
         sender_name=declared.text("SENDER_NAME", ""),
         reply_to=declared.text("REPLY_TO", ""),
         archive=declared.text("ARCHIVE", ""),
+        provider=declared.choice("PROVIDER", Provider, Provider.SENDGRID),
         sendgrid_url=declared.text("SENDGRID_URL", "https://api.sendgrid.com"),
         mailings=Path(declared.text("MAILINGS", str(FOLDER))),
         shards=declared.integer("SHARDS", 4, least=1, most=64),
@@ -95,15 +116,20 @@ def _read(declared: Declared, environment: Mapping[str, str]) -> Settings:
         provider_timeout=declared.duration("PROVIDER_TIMEOUT", timedelta(seconds=20)),
         function_timeout=declared.duration("FUNCTION_TIMEOUT", timedelta(seconds=60)),
         time_box=declared.duration("TIME_BOX", timedelta(seconds=40)),
+        events_keys=_words(declared.text("EVENTS_KEY", "")),
         webhooks=declared.choice("WEBHOOKS", WebhookTargets, WebhookTargets.PUBLIC),
         secrets=_secrets(declared, environment),
     )
 
 
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
 def _secrets(declared: Declared, environment: Mapping[str, str]) -> Secrets:
     """Every secret that is set; one is missed only where the function that reads it runs (FUNCTION_TARGET)."""
-    needed = SECRETS.get(environment.get("FUNCTION_TARGET", ""))
-    values = {name: declared.text(name, None if name == needed else "") for name in SECRETS.values()}
+    needed = SECRETS.get(environment.get("FUNCTION_TARGET", ""), ())
+    values = {name: declared.text(name, None if name in needed else "") for name in SECRET_NAMES}
     for name, value in values.items():
         if not (value.isascii() and value.isprintable()) or " " in value:
             declared.problem(name, "must be one word of ASCII, as it travels in a header")

@@ -51,16 +51,17 @@ def test_every_index_and_exemption_is_made_and_no_other(target: Target) -> None:
 def test_each_function_reads_exactly_the_secrets_that_the_settings_say(target: Target) -> None:
     """In the table, in what is mounted, and in who may read it."""
     by_function = {function.name: function.secrets for function in FUNCTIONS if function.secrets}
-    assert by_function == {function: (secret,) for function, secret in settings.SECRETS.items()}
+    assert by_function == settings.SECRETS
     mounted = {
         flags["function"][0]: [pair.partition("=")[0].removeprefix(settings.PREFIX) for pair in flags["set-secrets"]]
         for command in commands(target)
         if "set-secrets" in (flags := flags_of(command))
     }
-    assert mounted == {function: [secret] for function, secret in settings.SECRETS.items()}
-    assert set(GENERATED) <= set(settings.SECRETS.values())
+    assert mounted == {function: list(secrets) for function, secrets in settings.SECRETS.items()}
+    assert set(GENERATED) <= set(settings.SECRET_NAMES)
     readers = [flags_of(c)["member"][0] for c in commands(target) if "--role=roles/secretmanager.secretAccessor" in c]
-    assert sorted(readers) == sorted(f"serviceAccount:{target.account(name)}" for name in settings.SECRETS)
+    allowed = [name for name, secrets in settings.SECRETS.items() for _ in secrets]
+    assert sorted(readers) == sorted(f"serviceAccount:{target.account(name)}" for name in allowed)
 
 
 def test_the_environment_of_every_function_is_what_the_settings_accept(target: Target) -> None:
