@@ -10,6 +10,8 @@ from ledgermail.content import Rendered, one_line
 from ledgermail.eligibility import Recipient
 from ledgermail.settings import Settings
 
+DELIVERY_HEADER = "X-Ledgermail-Delivery"
+
 
 @dataclass(frozen=True)
 class Message:
@@ -42,11 +44,23 @@ def payload(message: Message, settings: Settings) -> dict[str, Any]:
         mail.reply_to = ReplyTo(settings.reply_to)
     mail.add_custom_arg(CustomArg("delivery_id", message.delivery_id))
     mail.add_custom_arg(CustomArg("mailing", message.mailing))
-    mail.add_header(Header("Message-ID", message_id(message.delivery_id, settings.sender)))
+    for name, value in headers_of(message, settings).items():
+        mail.add_header(Header(name, value))
     if message.content.attachment:
         mail.add_attachment(_attached(message.content.attachment))
     request: dict[str, Any] = mail.get()
     return request
+
+
+def headers_of(message: Message, settings: Settings) -> dict[str, str]:
+    """The headers that a mail carries whoever sends it: ASCII, on one line each, the same at every attempt.
+
+    By them a mailbox can tell a duplicate, and a person who looks into a mail can find its delivery.
+    """
+    return {
+        "Message-ID": message_id(message.delivery_id, settings.sender),
+        DELIVERY_HEADER: message.delivery_id,
+    }
 
 
 def message_id(delivery_id: str, sender: str) -> str:

@@ -59,9 +59,14 @@ def test_the_delivery_id_travels_as_text_and_no_address_does() -> None:
 
 
 def test_the_message_id_is_the_same_for_every_attempt_and_another_for_another_delivery() -> None:
-    assert request()["headers"] == request()["headers"] == {"Message-ID": message_id("u1_j1", "alerts@example.com")}
-    assert request(delivery_id="u1_j2")["headers"] != request()["headers"]
+    assert request()["headers"]["Message-ID"] == message_id("u1_j1", "alerts@example.com")
+    assert request()["headers"] == request()["headers"]
+    assert request(delivery_id="u1_j2")["headers"]["Message-ID"] != message_id("u1_j1", "alerts@example.com")
     assert message_id("u1_j1", "alerts@example.com").endswith("@example.com>")
+
+
+def test_a_mail_names_its_delivery() -> None:
+    assert request()["headers"]["X-Ledgermail-Delivery"] == "u1_j1"
 
 
 @pytest.mark.parametrize("archive", ["U1@Example.COM", "u1@example.com"])
