@@ -95,6 +95,9 @@ class Delivery:
     version: str | None = None
     first_claimed_at: datetime | None = None
     first_attempt_at: datetime | None = None
+    doubted_at: datetime | None = None  # when it was first not known whether an attempt had sent it
+    evidence_at: datetime | None = None  # when something other than its claim's own answer proved that it was sent
+    reopened_at: datetime | None = None  # when an operator last had it tried again
     next_attempt_at: datetime | None = None
     claim_id: str | None = None  # kept after the claim ends, so that its own late or repeated answer is known
     lease_expires_at: datetime | None = None  # set while in flight
@@ -144,12 +147,13 @@ TIMES = tuple(f.name for f in dataclasses.fields(Delivery) if f.name.endswith("_
 def to_document(delivery: Delivery) -> Document:
     """The fields of its document. Absent is how None is written: the upkeep's indexes hold only what is set.
 
-    `unfinished_since` is the due time of an unfinished delivery: it answers "how old is the oldest" with one read a shard.
+    `unfinished_since` is the due time of an unfinished delivery, or when it was opened again: it answers "how old is the
+    oldest" with one read a shard.
     """
     fields = dataclasses.asdict(delivery)
     del fields["id"]
     if delivery.unfinished:
-        fields["unfinished_since"] = delivery.due_at
+        fields["unfinished_since"] = delivery.reopened_at or delivery.due_at
     return _without_none(fields)
 
 

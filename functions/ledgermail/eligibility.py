@@ -8,7 +8,7 @@ from typing import Any
 from ledgermail.delivery import Delivery, Failure, Status
 from ledgermail.mailing import Mailing
 from ledgermail.page import wants
-from ledgermail.transitions import EMAIL, is_due, is_too_late
+from ledgermail.transitions import EMAIL, is_due, is_over
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def judge(delivery: Delivery, user: Mapping[str, Any] | None, mailing: Mailing, 
         return Leave("held" if delivery.status is Status.IN_FLIGHT else "finished")
     if not is_due(delivery, now):
         return Leave("not_due")
-    if is_too_late(delivery, now, mailing.policy):
+    if is_over(delivery, now, mailing.policy):
         return Expire()
     if EMAIL in delivery.stages:
         return Notify()

@@ -14,7 +14,10 @@ A wrong starting status raises WrongStatus, another's claim ClaimLost. Asking ag
 so a commit whose answer was lost is settled by applying the verb once more to what was read back.
 
 The claim id stays on record after the claim. A worker whose lease ended may therefore still bring proof (`accept`,
-`reject`) as long as nobody has claimed since: an answer of the provider outweighs our own doubt.
+`reject`) as long as nobody has claimed since: an answer of the provider outweighs our own doubt. What proves the same without
+a claim is in evidence.py, what an operator may ask for in overrides.py.
+
+Where the provider knows a repeated request by its key, a lost answer is repeated, under either guarantee, as long as it does.
 """
 
 from dataclasses import replace
@@ -73,7 +76,7 @@ def accept(
     if delivery.status is Status.ACCEPTED:
         return delivery
     _must_be(delivery, *(set(Status) - {Status.REJECTED}))
-    return _finish(_on_record(delivery, stage, reference, now), Status.ACCEPTED, None, now, policy)
+    return finish(on_record(delivery, stage, reference, now), Status.ACCEPTED, None, now, policy)
 
 
 def record_email(delivery: Delivery, *, claim_id: str, reference: str, now: datetime, policy: Policy) -> Delivery:
@@ -86,8 +89,8 @@ def record_email(delivery: Delivery, *, claim_id: str, reference: str, now: date
     if EMAIL in delivery.stages:
         return delivery
     _must_be(delivery, *(set(Status) - {Status.REJECTED}))
-    recorded = _on_record(delivery, EMAIL, reference, now)
-    return recorded if delivery.unfinished else _finish(recorded, Status.ACCEPTED, None, now, policy)
+    recorded = on_record(delivery, EMAIL, reference, now)
+    return recorded if delivery.unfinished else finish(recorded, Status.ACCEPTED, None, now, policy)
 
 
 def reject(delivery: Delivery, *, claim_id: str, failure: Failure, now: datetime, policy: Policy) -> Delivery:
@@ -98,7 +101,7 @@ def reject(delivery: Delivery, *, claim_id: str, failure: Failure, now: datetime
     _must_hold(delivery, claim_id)
     if delivery.status not in {Status.IN_FLIGHT, Status.PENDING, Status.UNKNOWN}:
         return delivery
-    return _finish(delivery, Status.REJECTED, failure, now, policy)
+    return finish(delivery, Status.REJECTED, failure, now, policy)
 
 
 def retry(
@@ -118,9 +121,7 @@ def doubt(
     _must_hold(delivery, claim_id)
     if delivery.status is not Status.IN_FLIGHT:
         return delivery
-    if _only_once(delivery):
-        return _finish(delivery, Status.UNKNOWN, failure, now, policy)
-    return _back(delivery, failure, now, now + max(delay, policy.evidence_grace), policy)
+    return _in_doubt(delivery, failure, now, delay, policy)
 
 
 def release(delivery: Delivery, *, claim_id: str, failure: Failure, now: datetime, policy: Policy) -> Delivery:
@@ -139,22 +140,22 @@ def release(delivery: Delivery, *, claim_id: str, failure: Failure, now: datetim
 
 def suppress(delivery: Delivery, *, failure: Failure, now: datetime, policy: Policy) -> Delivery:
     """pending -> suppressed: the recipient may not or does not want to get it."""
-    return _close(delivery, Status.SUPPRESSED, failure, now, policy)
+    return close(delivery, Status.SUPPRESSED, failure, now, policy)
 
 
 def refuse(delivery: Delivery, *, failure: Failure, now: datetime, policy: Policy) -> Delivery:
     """pending -> rejected: we ourselves cannot make a mail of it."""
-    return _close(delivery, Status.REJECTED, failure, now, policy)
+    return close(delivery, Status.REJECTED, failure, now, policy)
 
 
 def empty(delivery: Delivery, *, now: datetime, policy: Policy) -> Delivery:
     """pending -> empty: there is nothing to say, and its period is on record all the same."""
-    return _close(delivery, Status.EMPTY, NOTHING, now, policy)
+    return close(delivery, Status.EMPTY, NOTHING, now, policy)
 
 
 def expire(delivery: Delivery, *, now: datetime, policy: Policy) -> Delivery:
-    """pending -> expired: its last day for an attempt has passed."""
-    return _close(delivery, Status.EXPIRED, TOO_LATE, now, policy)
+    """pending -> expired: its last day for an attempt has passed; unknown, where one may have been sent and must not again."""
+    return close(delivery, _last_word(delivery), TOO_LATE, now, policy)
 
 
 def sweep(delivery: Delivery, *, now: datetime, policy: Policy) -> Delivery:
@@ -165,11 +166,9 @@ def sweep(delivery: Delivery, *, now: datetime, policy: Policy) -> Delivery:
     """
     if delivery.wake_at is None or delivery.wake_at > now:
         return delivery
-    if delivery.status is Status.IN_FLIGHT and _only_once(delivery):
-        return _finish(delivery, Status.UNKNOWN, LEASE_ENDED, now, policy)
     if delivery.status is Status.IN_FLIGHT:
-        return _back(delivery, LEASE_ENDED, now, now + policy.evidence_grace, policy)
-    if is_too_late(delivery, now, policy):
+        return _in_doubt(delivery, LEASE_ENDED, now, timedelta(), policy)
+    if is_over(delivery, now, policy):
         return expire(delivery, now=now, policy=policy)
     # A queue may only be behind: each time a delivery is found waiting, it is left alone for as long again.
     waited = now - (delivery.next_attempt_at or delivery.due_at)
@@ -182,21 +181,52 @@ def is_due(delivery: Delivery, now: datetime) -> bool:
     return (delivery.next_attempt_at or delivery.due_at) <= now + CLOCKS_DIFFER
 
 
-def is_too_late(delivery: Delivery, at: datetime, policy: Policy) -> bool:
-    """Whether an attempt at `at` is past the last day: by default 7 days from the first attempt, or the due time."""
-    return at > (delivery.first_attempt_at or delivery.due_at) + policy.backoff.deadline
+def is_over(delivery: Delivery, at: datetime, policy: Policy) -> bool:
+    """Whether an attempt at `at` is one too many: past the last day, or of what must not be sent twice and the provider would
+    not know for a repetition any more. The last day is by default 7 days from the first attempt, or the due time.
+    """
+    opened = delivery.first_attempt_at or delivery.reopened_at or delivery.due_at
+    if delivery.doubted_at and _only_once(delivery, at, policy):
+        return True
+    return at > opened + policy.backoff.deadline
 
 
 def _frozen_otherwise(delivery: Delivery, content: Content | None) -> bool:
     return delivery.content is not None and content is not None and delivery.content.hash != content.hash
 
 
-def _only_once(delivery: Delivery) -> bool:
-    """Whether what is under way must not be repeated. With the email on record it is the webhook, which may."""
-    return delivery.guarantee is Guarantee.AT_MOST_ONCE and EMAIL not in delivery.stages
+def _only_once(delivery: Delivery, at: datetime, policy: Policy) -> bool:
+    """Whether what is under way must not be repeated at this time. With the email on record it is the webhook, which may."""
+    if delivery.guarantee is not Guarantee.AT_MOST_ONCE or EMAIL in delivery.stages:
+        return False
+    return not _is_known(delivery, at, policy)
 
 
-def _on_record(delivery: Delivery, stage: str, reference: str, now: datetime) -> Delivery:
+def _is_known(delivery: Delivery, at: datetime, policy: Policy) -> bool:
+    """Whether the provider would at this time know a repeated request for one, and send nothing."""
+    return at < (delivery.first_attempt_at or at) + policy.repeatable
+
+
+def _in_doubt(delivery: Delivery, failure: Failure, now: datetime, delay: timedelta, policy: Policy) -> Delivery:
+    """No answer came. What may be in doubt is the mail, or, with that on record, only the webhook."""
+    if EMAIL in delivery.stages:
+        return _back(delivery, failure, now, now + delay, policy)
+    doubted = delivery.changed(doubted_at=delivery.doubted_at or now)
+    if _is_known(doubted, now + delay, policy):
+        return _back(doubted, failure, now, now + delay, policy)
+    if _only_once(doubted, now + delay, policy):
+        return finish(doubted, Status.UNKNOWN, failure, now, policy)
+    return _back(doubted, failure, now, now + max(delay, policy.evidence_grace), policy)
+
+
+def _last_word(delivery: Delivery) -> Status:
+    """What becomes of one that is not tried again."""
+    in_doubt = delivery.doubted_at is not None and delivery.guarantee is Guarantee.AT_MOST_ONCE
+    return Status.UNKNOWN if in_doubt else Status.EXPIRED
+
+
+def on_record(delivery: Delivery, stage: str, reference: str, now: datetime) -> Delivery:
+    """With this stage done; nothing else is decided by it."""
     return delivery.changed(stages={**delivery.stages, stage: Stage(at=now, reference=reference)})
 
 
@@ -211,8 +241,8 @@ def _must_hold(delivery: Delivery, claim_id: str) -> None:
 
 
 def _back(delivery: Delivery, failure: Failure, now: datetime, at: datetime, policy: Policy) -> Delivery:
-    if is_too_late(delivery, at, policy):
-        return _finish(delivery, Status.EXPIRED, failure, now, policy)
+    if is_over(delivery, at, policy):
+        return finish(delivery, _last_word(delivery), failure, now, policy)
     return _pend(delivery, failure, at, at + policy.slack)
 
 
@@ -227,12 +257,13 @@ def _pend(delivery: Delivery, failure: Failure, at: datetime | None, wake_at: da
     )
 
 
-def _close(delivery: Delivery, status: Status, failure: Failure, now: datetime, policy: Policy) -> Delivery:
+def close(delivery: Delivery, status: Status, failure: Failure, now: datetime, policy: Policy) -> Delivery:
+    """pending -> this terminal status; again, nothing."""
     if delivery.status is _end(delivery, status):
         return delivery
     if delivery.status is not Status.PENDING:
         raise ClaimLost(f"{delivery.status} meanwhile")
-    return _finish(delivery, status, failure, now, policy)
+    return finish(delivery, status, failure, now, policy)
 
 
 def _end(delivery: Delivery, status: Status) -> Status:
@@ -240,7 +271,7 @@ def _end(delivery: Delivery, status: Status) -> Status:
     return Status.ACCEPTED if EMAIL in delivery.stages else status
 
 
-def _finish(delivery: Delivery, status: Status, failure: Failure | None, now: datetime, policy: Policy) -> Delivery:
+def finish(delivery: Delivery, status: Status, failure: Failure | None, now: datetime, policy: Policy) -> Delivery:
     """To a terminal status, or from one to a better founded one; the frozen items go, the compact facts stay."""
     content = delivery.content
     status = _end(delivery, status)

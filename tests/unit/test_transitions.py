@@ -187,3 +187,56 @@ def test_acceptance_keeps_the_providers_reference_and_the_last_error() -> None:
     done = VERBS["accept"](tried)
     assert done.stages["email"].reference == "m1"
     assert done.last_error == tried.last_error
+
+
+REPEATABLE = Policy(repeatable=timedelta(hours=23))
+
+
+def lost_answer(delivery: Delivery, policy: Policy, *, after: timedelta = timedelta(seconds=30)) -> Delivery:
+    now = NOW + after
+    return transitions.doubt(delivery, claim_id="c1", failure=REFUSED, now=now, policy=policy, delay=MINUTE)
+
+
+@pytest.mark.parametrize("guarantee", list(Guarantee))
+@pytest.mark.parametrize("how", ["answer lost", "lease ended"])
+def test_what_the_provider_knows_for_a_repetition_is_repeated_at_once(guarantee: Guarantee, how: str) -> None:
+    """No waiting for evidence either: the same key sends nothing twice."""
+    policy = Policy(repeatable=timedelta(hours=23), evidence_grace=timedelta(hours=1))
+    delivery = a_delivery(Status.IN_FLIGHT, guarantee=guarantee)
+    if how == "answer lost":
+        again = lost_answer(delivery, policy)
+        assert again.next_attempt_at == LATER + MINUTE
+    else:
+        again = transitions.sweep(delivery, now=OVERDUE, policy=policy)
+        assert again.next_attempt_at == OVERDUE
+    assert again.status is Status.PENDING
+    assert again.doubted_at is not None
+
+
+def test_an_alert_in_doubt_is_not_repeated_when_the_provider_has_forgotten_its_key() -> None:
+    again = lost_answer(a_delivery(Status.IN_FLIGHT), REPEATABLE)
+    assert not transitions.is_over(again, NOW + timedelta(hours=22), REPEATABLE)
+    assert transitions.is_over(again, NOW + timedelta(hours=23), REPEATABLE)
+    assert transitions.expire(again, now=NOW + timedelta(hours=23), policy=REPEATABLE).status is Status.UNKNOWN
+
+
+def test_a_refusal_that_is_repeated_too_late_ends_an_alert_in_doubt_as_unknown() -> None:
+    again = lost_answer(a_delivery(Status.IN_FLIGHT), REPEATABLE)
+    claimed = transitions.claim(again, claim_id="c2", content=None, now=NOW + timedelta(hours=22), lease=LEASE)
+    now, delay = NOW + timedelta(hours=22), timedelta(hours=2)
+    ended = transitions.retry(claimed, claim_id="c2", failure=REFUSED, policy=REPEATABLE, now=now, delay=delay)
+    assert ended.status is Status.UNKNOWN
+
+
+def test_a_lost_answer_that_comes_too_late_for_a_repetition_is_unknown_at_once() -> None:
+    assert lost_answer(a_delivery(Status.IN_FLIGHT), REPEATABLE, after=timedelta(days=1)).status is Status.UNKNOWN
+
+
+def test_a_digest_is_tried_again_also_when_the_provider_has_forgotten_its_key() -> None:
+    digest = a_delivery(Status.IN_FLIGHT, guarantee=Guarantee.AT_LEAST_ONCE)
+    assert lost_answer(digest, REPEATABLE, after=timedelta(days=1)).status is Status.PENDING
+
+
+@pytest.mark.parametrize("verb", ["retry", "release", "reject"])
+def test_only_a_lost_answer_is_a_doubt(verb: str) -> None:
+    assert VERBS[verb](a_delivery(Status.IN_FLIGHT)).doubted_at is None

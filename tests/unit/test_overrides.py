@@ -1,0 +1,63 @@
+"""What an operator may ask of a delivery: every status and verb."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from ledgermail import transitions
+from ledgermail.delivery import Delivery, Guarantee, Status, to_document
+from ledgermail.errors import WrongStatus
+from ledgermail.overrides import REOPENABLE, cancel, reopen, vouch
+from ledgermail.policy import Policy
+from tests.samples import ITEMS, LEASE, NOW, a_delivery
+
+POLICY = Policy()
+MONTH_LATER = NOW + timedelta(days=30)
+S = Status
+TABLE: dict[Callable[..., Delivery], dict[Status, Status]] = {
+    reopen: dict.fromkeys(REOPENABLE, S.PENDING),
+    cancel: {S.PENDING: S.CANCELLED, S.CANCELLED: S.CANCELLED},
+    vouch: {S.UNKNOWN: S.ACCEPTED},
+}
+
+
+@pytest.mark.parametrize("verb", TABLE)
+@pytest.mark.parametrize("status", list(Status))
+def test_every_status_and_override(verb: Callable[..., Delivery], status: Status) -> None:
+    delivery = a_delivery(status)
+    if status not in TABLE[verb]:
+        with pytest.raises(WrongStatus, match=f"^{status}: only "):
+            verb(delivery, now=MONTH_LATER, policy=POLICY)
+        return
+    assert verb(delivery, now=MONTH_LATER, policy=POLICY).status is TABLE[verb][status]
+
+
+@pytest.mark.parametrize("guarantee", list(Guarantee))
+@pytest.mark.parametrize("status", sorted(REOPENABLE))
+def test_what_is_opened_again_can_be_sent_however_long_ago_it_was_due(status: Status, guarantee: Guarantee) -> None:
+    ended = a_delivery(status, guarantee=guarantee, doubted_at=NOW, first_attempt_at=NOW)
+    opened = reopen(ended, now=MONTH_LATER, policy=POLICY)
+    assert not transitions.is_over(opened, MONTH_LATER, POLICY)
+    assert to_document(opened)["unfinished_since"] == MONTH_LATER  # it is not a month late
+    claimed = transitions.claim(opened, claim_id="c2", content=None, now=MONTH_LATER, lease=LEASE)
+    assert claimed.status is Status.IN_FLIGHT
+    assert claimed.attempt == ended.attempt + 1
+
+
+def test_a_late_answer_to_the_claim_before_is_still_proof() -> None:
+    opened = reopen(a_delivery(Status.UNKNOWN), now=MONTH_LATER, policy=POLICY)
+    proven = transitions.accept(opened, claim_id="c1", reference="m1", now=MONTH_LATER, policy=POLICY)
+    assert proven.status is Status.ACCEPTED
+
+
+def test_what_is_opened_again_reads_its_items_anew() -> None:
+    """Those that were frozen went when it ended."""
+    assert a_delivery().content is not None
+    assert ITEMS
+    assert reopen(a_delivery(Status.REJECTED), now=MONTH_LATER, policy=POLICY).content is None
+
+
+def test_a_digest_in_doubt_that_somebody_saw_arrive_is_not_tried_again() -> None:
+    waiting = a_delivery(guarantee=Guarantee.AT_LEAST_ONCE, doubted_at=NOW, attempt=1)
+    assert vouch(waiting, now=MONTH_LATER, policy=POLICY).status is Status.ACCEPTED
