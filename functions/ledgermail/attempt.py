@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, assert_never
 
 from ledgermail import transitions
@@ -31,13 +31,16 @@ class Attempt:
     policy: Policy
     started: float
 
+    def now(self, clock: Clock) -> datetime:
+        """Now by Firestore's clock: when it was read, and what has passed since."""
+        return self.claimed.read_at + timedelta(seconds=clock.monotonic() - self.started)
+
 
 def verb_of(attempt: Attempt, outcome: Outcome, clock: Clock) -> Verb:
     """Outcome -> exactly one verb, under the attempt's claim."""
     policy = attempt.policy
-    now = attempt.claimed.read_at + timedelta(seconds=clock.monotonic() - attempt.started)
     delay = policy.backoff.delay(attempt.claimed.delivery.attempt, random.random())  # noqa: S311 # jitter
-    facts: dict[str, Any] = {"claim_id": attempt.claimed.delivery.claim_id, "now": now, "policy": policy}
+    facts: dict[str, Any] = {"claim_id": attempt.claimed.delivery.claim_id, "now": attempt.now(clock), "policy": policy}
     match outcome:
         case Accepted(reference) if attempt.stage == EMAIL and attempt.webhook is not None:
             return lambda d: transitions.record_email(d, reference=reference, **facts)

@@ -1,6 +1,7 @@
 """The ledger: the only place where a delivery is read or changed."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -9,7 +10,8 @@ from google.cloud import firestore
 
 from ledgermail import ids
 from ledgermail.delivery import TERMINAL, Delivery, Document, Failure, Status, from_document, to_document
-from ledgermail.errors import InvalidDocument, LedgerUnavailable
+from ledgermail.errors import InvalidDocument, LedgerUnavailable, NewerSchema
+from ledgermail.log import log
 from ledgermail.policy import Policy
 from ledgermail.store import TROUBLE, Snapshot, call, ledger_errors, moment, read_at
 
@@ -18,6 +20,11 @@ USERS = "users"
 CHANGE_TRIES = 5  # each lost race means that somebody else got on; more than this many is not a race any more
 
 Transition = Callable[[Delivery], Delivery]
+Beside = Callable[[firestore.WriteBatch], None]
+
+
+def nothing_beside(_batch: firestore.WriteBatch) -> None:
+    """What most changes commit besides themselves."""
 
 
 @dataclass(frozen=True)
@@ -75,11 +82,18 @@ class Ledger:
         documents = zip(user_ids, (snapshot.to_dict() for snapshot in snapshots), strict=True)
         return {user_id: document for user_id, document in documents if document is not None}
 
-    def change(self, delivery_id: str, transition: Transition, known: Stored | None = None) -> Stored:
+    def change(
+        self,
+        delivery_id: str,
+        transition: Transition,
+        known: Stored | None = None,
+        beside: Beside = nothing_beside,
+    ) -> Stored:
         """Change a delivery by a pure transition: read, apply, commit if nobody was faster, else again.
 
         `known` spares the first read. A transition that changes nothing writes nothing. A commit whose answer was lost is
-        settled by the next round: the transition, applied to what we wrote ourselves, changes nothing.
+        settled by the next round: the transition, applied to what we wrote ourselves, changes nothing. What `beside` adds
+        is committed with it or not at all.
 
         Raises what the transition raises, InvalidDocument and NewerSchema.
         """
@@ -89,10 +103,41 @@ class Ledger:
             changed = transition(stored.delivery)
             if changed == stored.delivery:
                 return stored
-            written_at = self._write(delivery_id, _difference(stored.delivery, changed), stored.written_at)
+            written_at = self._write(delivery_id, _difference(stored.delivery, changed), stored.written_at, beside)
             if written_at is not None:
                 return Stored(changed, written_at, stored.read_at)
         raise LedgerUnavailable(f"change: no commit of {delivery_id} came through in {CHANGE_TRIES} tries")
+
+    def change_all(self, asked: Mapping[str, Transition]) -> Mapping[str, Delivery]:
+        """Change several deliveries, each by its transition: one read of all, one commit of those that change.
+
+        Where somebody was faster with one of them, or the commit's answer was lost, each is changed by itself. Those that
+        do not exist, or cannot be read, are not in the result. Raises what the transitions raise.
+        """
+        found = self._readable(list(asked))
+        changed = {delivery_id: asked[delivery_id](stored.delivery) for delivery_id, stored in found.items()}
+        differing = {delivery_id for delivery_id, stored in found.items() if changed[delivery_id] != stored.delivery}
+        batch = self._client.batch()
+        for delivery_id in sorted(differing):
+            stored = found[delivery_id]
+            option = self._client.write_option(last_update_time=stored.written_at)
+            fields = _difference(stored.delivery, changed[delivery_id])
+            batch.update(self._deliveries.document(delivery_id), fields, option=option)
+        if differing and not _committed(batch):
+            for delivery_id in sorted(differing):
+                with suppress(InvalidDocument, NewerSchema):  # deleted, or made unreadable, since it was read
+                    changed[delivery_id] = self.change(delivery_id, asked[delivery_id]).delivery
+        return changed
+
+    def _readable(self, delivery_ids: list[str]) -> dict[str, Stored]:
+        found = {}
+        for snapshot in self._read(*(self._deliveries.document(delivery_id) for delivery_id in delivery_ids)):
+            try:
+                found[snapshot.id] = stored(snapshot)
+            except (InvalidDocument, NewerSchema) as problem:
+                if snapshot.exists:
+                    log("delivery.not_read", severity="WARNING", delivery_id=snapshot.id, problem=str(problem))
+        return found
 
     def read(self, delivery_id: str) -> Stored:
         """Read one delivery. Raises InvalidDocument (also when there is none) and NewerSchema."""
@@ -121,20 +166,29 @@ class Ledger:
         }
         return self._write(document.id, fields, document.update_time) is not None
 
-    def _write(self, delivery_id: str, fields: Document, written_at: datetime) -> datetime | None:
+    def _write(
+        self, delivery_id: str, fields: Document, written_at: datetime, beside: Beside = nothing_beside
+    ) -> datetime | None:
         """Write under the precondition that nobody has since; None when that is not known to have worked."""
+        batch = self._client.batch()
         option = self._client.write_option(last_update_time=written_at)
-        try:
-            result = self._deliveries.document(delivery_id).update(fields, option=option, **call())
-        except TROUBLE:
-            return None
-        return moment(result.update_time)
+        batch.update(self._deliveries.document(delivery_id), fields, option=option)
+        beside(batch)
+        return _committed(batch)
 
     def _read(self, *references: firestore.DocumentReference) -> list[Snapshot]:
         """Read documents in one call, in the order asked for."""
         with ledger_errors("read"):
             snapshots = {s.reference.path: s for s in self._client.get_all(list(references), **call())}
             return [snapshots[reference.path] for reference in references]
+
+
+def _committed(batch: firestore.WriteBatch) -> datetime | None:
+    """When the first write of a batch was committed; None when it is not known to have been."""
+    try:
+        return moment(batch.commit(**call())[0].update_time)
+    except TROUBLE:
+        return None
 
 
 def stored(snapshot: Snapshot) -> Stored:

@@ -6,7 +6,7 @@ from ledgermail.delivery import Delivery, Failure, Stage, Status
 from ledgermail.errors import WrongStatus
 from ledgermail.evidence import prove
 from ledgermail.policy import Policy
-from ledgermail.transitions import close
+from ledgermail.transitions import EMAIL, close
 
 REOPENABLE = frozenset({Status.REJECTED, Status.EXPIRED, Status.SUPPRESSED, Status.CANCELLED, Status.UNKNOWN})
 CANCELLED = Failure(category="cancelled", detail="an operator called it off")
@@ -19,6 +19,8 @@ def reopen(delivery: Delivery, *, now: datetime, policy: Policy) -> Delivery:
     Its items are read anew, and its last day is counted from now. Of an unknown one the mail may come twice: whoever asks has
     decided that. The claim stays on record, so a late answer to it is still proof.
     """
+    if delivery.reopened_at == now:
+        return delivery
     if delivery.status not in REOPENABLE:
         raise WrongStatus(f"{delivery.status}: only {_words(REOPENABLE)} can be tried again")
     return delivery.changed(
@@ -44,9 +46,12 @@ def cancel(delivery: Delivery, *, now: datetime, policy: Policy) -> Delivery:
 
 def vouch(delivery: Delivery, *, now: datetime, policy: Policy) -> Delivery:
     """pending | unknown | expired ... -> accepted, where it is in doubt: somebody has seen that the mail arrived."""
+    proof = Stage(at=now, reference=VOUCHED)
+    if delivery.stages.get(EMAIL) == proof:
+        return delivery
     if delivery.status is not Status.UNKNOWN and (delivery.doubted_at is None or delivery.status is Status.IN_FLIGHT):
         raise WrongStatus(f"{delivery.status}: only what may have been sent, and nobody knows, can be settled by hand")
-    return prove(delivery, proof=Stage(at=now, reference=VOUCHED), webhook=False, now=now, policy=policy)
+    return prove(delivery, proof=proof, webhook=False, now=now, policy=policy)
 
 
 def _words(statuses: frozenset[Status]) -> str:

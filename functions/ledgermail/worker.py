@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import assert_never
 
-from ledgermail import transitions
+from ledgermail import evidence, transitions
 from ledgermail.attempt import Attempt, verb_of
 from ledgermail.clock import Clock
 from ledgermail.content import render
-from ledgermail.delivery import Content, Delivery, Failure, Status
+from ledgermail.delivery import Content, Delivery, Failure, Stage, Status
 from ledgermail.eligibility import Expire, Leave, Notify, Recipient, Suppress, judge
 from ledgermail.errors import ClaimLost, ContentError, InvalidDocument, LedgermailError, LedgerUnavailable, NewerSchema
 from ledgermail.gate import MISCONFIGURED_WAIT, Gates
@@ -149,10 +149,13 @@ class Worker:
 
     def _settle(self, attempt: Attempt, outcome: Outcome) -> Answer:
         """Outcome -> exactly one verb, under our claim; then its next stage or task, and what it says to everybody."""
+        verb = verb_of(attempt, outcome, self.clock)
         try:
-            settled = self.ledger.change(
-                attempt.claimed.delivery.id, verb_of(attempt, outcome, self.clock), known=attempt.claimed
-            )
+            settled = self.ledger.change(attempt.claimed.delivery.id, verb, known=attempt.claimed)
+        except ClaimLost:
+            if isinstance(outcome, Accepted) and attempt.stage == EMAIL:
+                return self._prove(attempt, outcome)
+            raise
         except LedgermailError:
             # The only trace of the provider's answer: the lease ends, and the guarantee decides without it.
             fields = attempt.claimed.delivery.log_fields()
@@ -168,6 +171,19 @@ class Worker:
         if settled.delivery.status is Status.IN_FLIGHT:  # the mail is on record, and the webhook comes next
             return self._make(replace(attempt, claimed=settled, stage=WEBHOOK, request=None))
         return self._follow_up(settled.delivery, outcome)
+
+    def _prove(self, attempt: Attempt, outcome: Accepted) -> Answer:
+        """Keep as evidence that the provider took the mail of a claim which another has taken over meanwhile."""
+        now = attempt.now(self.clock)
+        proof = Stage(at=now, reference=outcome.reference)
+        webhook = self.mailings[attempt.claimed.delivery.mailing].webhook
+
+        def prove(delivery: Delivery) -> Delivery:
+            return evidence.prove(delivery, proof=proof, webhook=webhook, now=now, policy=attempt.policy)
+
+        proven = self.ledger.change(attempt.claimed.delivery.id, prove).delivery
+        log("delivery.proven", severity="WARNING", reference=outcome.reference, **proven.log_fields())
+        return Answer(proven.status)
 
     def _follow_up(self, settled: Delivery, outcome: Outcome) -> Answer:
         if isinstance(outcome, Misconfigured):  # its own task comes again: no new one

@@ -15,7 +15,7 @@ from ledgermail.delivery import Guarantee
 from ledgermail.ledger import DELIVERIES
 from ledgermail.worker import INFRASTRUCTURE_WAIT, Answer
 from tests.integration.conftest import AppMaker, Ground
-from tests.integration.delivering import JOB, Post, jumping, with_guarantee
+from tests.integration.delivering import JOB, Post, jumping, least, with_guarantee
 from tests.integration.interruptions import Died, after, before, die
 
 TOO_LONG = 1e6  # seconds an instance stood still
@@ -215,9 +215,23 @@ def test_an_answer_that_comes_after_another_has_claimed_changes_nothing_of_the_o
         post.make_due() if not once(post) else None
         post.deliver(post.another_instance().worker)
 
-    answer = sending(post, another_tries)
-    assert answer == (Answer("accepted") if once(post) else Answer("not_mine"))
+    assert sending(post, another_tries) == Answer("accepted")
     assert (post.status(), post.mails()) == ("accepted", 1 if once(post) else 2)
+
+
+@least
+def test_an_answer_that_comes_when_another_holds_the_claim_is_kept_as_evidence_and_stops_the_retry(post: Post) -> None:
+    def another_dies_before_it_sends() -> None:
+        post.sweep()
+        post.make_due()
+        other = post.another_instance().worker
+        with pytest.raises(Died):
+            post.deliver(replace(other, provider=before(other.provider, "send", die)))
+
+    assert sending(post, another_dies_before_it_sends) == Answer("accepted")
+    post.sweep(timedelta(hours=1))
+    assert (post.status(), post.mails()) == ("accepted", 1)
+    assert post.document()["evidence_at"]
 
 
 def test_a_delivery_that_is_deleted_during_the_call_is_not_made_anew(post: Post) -> None:

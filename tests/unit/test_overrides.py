@@ -30,7 +30,9 @@ def test_every_status_and_override(verb: Callable[..., Delivery], status: Status
         with pytest.raises(WrongStatus, match=f"^{status}: only "):
             verb(delivery, now=MONTH_LATER, policy=POLICY)
         return
-    assert verb(delivery, now=MONTH_LATER, policy=POLICY).status is TABLE[verb][status]
+    changed = verb(delivery, now=MONTH_LATER, policy=POLICY)
+    assert changed.status is TABLE[verb][status]
+    assert verb(changed, now=MONTH_LATER, policy=POLICY) == changed  # a commit whose answer was lost is settled so
 
 
 @pytest.mark.parametrize("guarantee", list(Guarantee))
