@@ -31,6 +31,11 @@ class Server:
         if self.process.stdout is not None:
             self.process.stdout.close()
 
+    def kill(self) -> None:
+        """End the server at once, as a crash does."""
+        self.process.kill()
+        self.stop()
+
 
 def spawn(module: str, *arguments: str, env: Mapping[str, str] | None = None) -> Server:
     """Start ``python -m module arguments`` and wait until it has announced its addresses.

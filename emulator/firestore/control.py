@@ -11,7 +11,7 @@ GET    /indexes/unused         index entries that served no query yet
 
 import json
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,7 +21,6 @@ from urllib.parse import parse_qs, urlsplit
 
 from typing_extensions import override
 
-from emulator.firestore.clock import Clock
 from emulator.firestore.faults import Fault, Faults, InvalidFaultError
 from emulator.firestore.indexes import Indexes
 from emulator.firestore.meter import Meter
@@ -37,10 +36,15 @@ class Control:
     """What can be asked of the server from outside, without HTTP."""
 
     def __init__(
-        self, reset: Callable[[str], None], clock: Clock, meter: Meter, faults: Faults, indexes: Indexes | None
+        self,
+        reset: Callable[[str], None],
+        advance: Callable[[timedelta], datetime],
+        meter: Meter,
+        faults: Faults,
+        indexes: Indexes | None,
     ) -> None:
         self._reset = reset
-        self._clock = clock
+        self._advance = advance
         self._meter = meter
         self._faults = faults
         self._indexes = indexes
@@ -57,8 +61,7 @@ class Control:
             case "DELETE /faults":
                 self._faults.clear()
             case "POST /clock":
-                self._clock.advance(timedelta(seconds=_seconds(body)))
-                return {"now": self._clock.now().isoformat()}
+                return {"now": self._advance(timedelta(seconds=_seconds(body))).isoformat()}
             case "DELETE /documents":
                 self._reset(_project(parameters))
             case "GET /indexes/unused":
@@ -122,12 +125,18 @@ class Handler(BaseHTTPRequestHandler):
         """Say nothing: what tests do to the server is no news."""
 
 
-def serve(reset: Callable[[str], None], clock: Clock, meter: Meter, faults: Faults, indexes: Indexes | None) -> int:
+def serve(
+    reset: Callable[[str], None],
+    advance: Callable[[timedelta], datetime],
+    meter: Meter,
+    faults: Faults,
+    indexes: Indexes | None,
+) -> int:
     """Answer on a free loopback port, from a thread that ends with the process; return the port.
 
-    ``reset`` deletes every document of a project, and is called from a thread of this server.
+    ``reset`` deletes every document of a project, ``advance`` moves the clock; both are called from a thread of this server.
     """
-    control = Control(reset, clock, meter, faults, indexes)
+    control = Control(reset, advance, meter, faults, indexes)
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, control))
     Thread(target=server.serve_forever, name="control", daemon=True).start()
     return server.server_port

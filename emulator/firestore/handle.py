@@ -1,6 +1,7 @@
 """A Firestore to work with, whichever it is: Google's emulator, ours, or one that somebody else runs."""
 
 import json
+from collections.abc import Callable
 from datetime import timedelta
 from http.client import HTTPConnection
 from types import TracebackType
@@ -28,10 +29,13 @@ class Firestore:
     are there.
     """
 
-    def __init__(self, kind: Kind, host: str, server: Server | None = None) -> None:
+    def __init__(
+        self, kind: Kind, host: str, server: Server | None = None, spawned: Callable[[int], Server] | None = None
+    ) -> None:
         self.kind = kind
         self.host = host
         self._server = server
+        self._spawned = spawned  # how the server was started, at a port
         self._control = server.addresses.get("control") if server else None
         self._clients: list[Client] = []
 
@@ -66,6 +70,16 @@ class Firestore:
             client.close()  # type: ignore[no-untyped-call]
         if self._server:
             self._server.stop()
+
+    def kill_and_restart(self) -> None:
+        """Kill the server, and start it again where it was. It has its documents again if it was given a file for them;
+        meter and faults are empty.
+        """
+        if self._server is None or self._spawned is None:
+            raise NotOfferedError(f"the {self.kind} Firestore is not ours to restart")
+        self._server.kill()
+        self._server = self._spawned(int(self.host.rpartition(":")[2]))
+        self._control = self._server.addresses.get("control")
 
     def usage(self, project: str | None = None) -> Usage:
         """Return what the project has used in billable operations; without a project, all of them."""

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from emulator.firestore.clock import Clock
 from emulator.firestore.indexes import Indexes, MissingIndex
+from emulator.firestore.journal import Changes, Journal
 from emulator.firestore.messages import Message
 from emulator.firestore.meter import Meter
 from emulator.firestore.paths import DocumentName, database_name, project_of
@@ -58,6 +59,7 @@ class Realm:
     clock: Clock
     meter: Meter
     indexes: Indexes | None
+    journal: Journal | None = None  # where all is written down that a restart shall find again
     listeners: set[asyncio.Event] = field(default_factory=set)  # set when anything has changed
     _tenants: dict[str, Tenant] = field(default_factory=dict)
 
@@ -67,8 +69,17 @@ class Realm:
             self._tenants[database] = Tenant(database_name(database), self.clock)
         return self._tenants[database]
 
+    def store(self, at: datetime, changes: Changes) -> None:
+        """Keep what a commit at that time left of each document it changed; first on record, if there is one."""
+        if self.journal is not None and changes:
+            self.journal.commit(at, changes)
+        for database in {name.database for name in changes}:
+            self.tenant(database).documents.put(changes, at)
+
     def reset(self, project: str | None) -> None:
         """Forget all documents and transactions of a project, of all without one."""
+        if self.journal is not None:
+            self.journal.reset(project)
         for name, tenant in list(self._tenants.items()):
             if project in (None, tenant.project):
                 del self._tenants[name]

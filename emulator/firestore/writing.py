@@ -76,7 +76,7 @@ async def _commit(
         raise aborted("A query of this transaction would now find other documents. Please try again.")
     pending = Commit(tenant.documents, realm.clock.now())
     results = pending.apply(writes)
-    tenant.documents.put(pending.changes, pending.now)
+    realm.store(pending.now, pending.changes)
     realm.changed()
     return pending, results
 
