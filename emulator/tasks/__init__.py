@@ -13,6 +13,7 @@ from emulator.process import Server, spawn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from google.cloud import tasks_v2
 
@@ -34,6 +35,7 @@ class CloudTasks:
 
     host: str
     server: Server | None = None
+    _options: Sequence[str] = ()  # with which the server was started
     _http: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=10, trust_env=False), repr=False)
 
     @property
@@ -77,6 +79,17 @@ class CloudTasks:
         """Forget all tasks, tombstones and counts, and cut off attempts; queues, faults and clock stay."""
         self._call("DELETE", "/tasks")
 
+    def kill_and_restart(self) -> CloudTasks:
+        """Kill the server, start it again where it was, and return that. It has its queues and tasks again if it was given
+        a file for them; counts and faults are empty.
+        """
+        control = self.control  # raises where it is not ours
+        self._http.close()
+        assert self.server is not None
+        self.server.kill()
+        ports = [f"--port={_port(self.host)}", f"--control-port={_port(control)}"]
+        return CloudTasks(self.host, spawn("emulator.tasks", *ports, *self._options), self._options)
+
     def stop(self) -> None:
         """End the server, unless somebody else runs it."""
         self._http.close()
@@ -97,20 +110,28 @@ def start(
     tombstone_age: timedelta = TOMBSTONE_AGE,
     min_backoff: timedelta | None = None,
     max_concurrent: int = 0,
+    data: Path | None = None,
 ) -> CloudTasks:
     """Start a local Cloud Tasks in a process of its own, with these queues; or join the one that is there.
 
     The one that is there is that which CLOUD_TASKS_EMULATOR_HOST names; its queues and options are its own affair.
 
     The queues have production's defaults (500/s, 100 attempts, 0.1 s to 1 h backoff, 16 doublings, 1,000 at a time),
-    except for ``min_backoff`` and ``max_concurrent``. Port 0 is any free one.
+    except for ``min_backoff`` and ``max_concurrent``. Port 0 is any free one. ``data`` is a file from which it goes on when
+    it is started again.
     """
     if os.environ.get(HOST_VARIABLE):
         return CloudTasks(os.environ[HOST_VARIABLE])
-    options = [f"--port={port}", f"--tombstone-seconds={tombstone_age.total_seconds()}"]
+    options = [f"--tombstone-seconds={tombstone_age.total_seconds()}"]
     options += [f"--queue={queue}" for queue in queues]
     options += [f"--max-concurrent={max_concurrent}"]
     if min_backoff is not None:
         options.append(f"--min-backoff={min_backoff.total_seconds()}")
-    server = spawn("emulator.tasks", *options)
-    return CloudTasks(server.addresses["host"], server)
+    if data is not None:
+        options.append(f"--data={data.resolve()}")
+    server = spawn("emulator.tasks", f"--port={port}", *options)
+    return CloudTasks(server.addresses["host"], server, options)
+
+
+def _port(address: str) -> str:
+    return address.rpartition(":")[2]

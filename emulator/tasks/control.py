@@ -20,13 +20,16 @@ _Endpoint = Callable[[dict[str, Any]], object]
 log = logging.getLogger(__name__)
 
 
-def start_control(state: State, dispatcher: Dispatcher, signer: TokenSigner) -> str:
-    """Serve the endpoints from a thread on a free port, for as long as the process lives; return their base URL.
+def start_control(
+    state: State, dispatcher: Dispatcher, signer: TokenSigner, port: int, advanced: Callable[[float], None]
+) -> str:
+    """Serve the endpoints from a thread for as long as the process lives; return their base URL. Port 0 is a free one.
+    ``advanced`` is told by how many seconds the clock was moved.
 
     Each endpoint runs on the event loop that calls this.
     """
-    handler = _handler(_endpoints(state, dispatcher, signer), asyncio.get_running_loop())
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    handler = _handler(_endpoints(state, dispatcher, signer, advanced), asyncio.get_running_loop())
+    server = ThreadingHTTPServer(("127.0.0.1", port), handler)
     Thread(target=server.serve_forever, name="control", daemon=True).start()
     return f"http://127.0.0.1:{server.server_port}"
 
@@ -69,9 +72,12 @@ def _handler(
     return Handler
 
 
-def _endpoints(state: State, dispatcher: Dispatcher, signer: TokenSigner) -> dict[tuple[str, str], _Endpoint]:
+def _endpoints(
+    state: State, dispatcher: Dispatcher, signer: TokenSigner, advanced: Callable[[float], None]
+) -> dict[tuple[str, str], _Endpoint]:
     def advance(body: dict[str, Any]) -> object:
         now = state.clock.advance(timedelta(seconds=body["advance_seconds"]))
+        advanced(body["advance_seconds"])
         dispatcher.clock_moved()
         return {"now": now.isoformat()}
 

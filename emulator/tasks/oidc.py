@@ -19,10 +19,16 @@ class TokenSigner:
     Tokens carry real time, not this server's clock: whoever verifies them looks at a real clock.
     """
 
-    def __init__(self) -> None:
-        self._key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    def __init__(self, pem: str = "") -> None:
+        """With a key of its own, or with one that an earlier signer had."""
+        self._key = _read_key(pem) if pem else rsa.generate_private_key(public_exponent=65537, key_size=2048)
         self._signer = crypt.RSASigner(self._key, _KEY_ID)  # type: ignore[no-untyped-call]
         self._tokens: dict[tuple[str, str], tuple[str, float]] = {}
+
+    def pem(self) -> str:
+        """The private key, for a signer that goes on where this one has ended."""
+        encoding, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+        return self._key.private_bytes(encoding, form, serialization.NoEncryption()).decode()
 
     def token(self, account: str, audience: str) -> str:
         """A token of that service account for that audience, valid for at least ten more minutes."""
@@ -59,6 +65,12 @@ class TokenSigner:
         }
         token: bytes = jwt.encode(self._signer, claims)  # type: ignore[no-untyped-call]
         return token.decode(), now + _LIFETIME
+
+
+def _read_key(pem: str) -> rsa.RSAPrivateKey:
+    key = serialization.load_pem_private_key(pem.encode(), password=None)
+    assert isinstance(key, rsa.RSAPrivateKey)
+    return key
 
 
 def _base64url(number: int) -> str:

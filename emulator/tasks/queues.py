@@ -1,11 +1,13 @@
 """One queue: its live tasks, the names that may not come back yet, and which task may start when."""
 
+from __future__ import annotations
+
 import enum
 import heapq
 import itertools
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from google.cloud import tasks_v2
 
@@ -13,6 +15,9 @@ from emulator.tasks.answers import Answer
 from emulator.tasks.rate import TokenBucket
 from emulator.tasks.refusal import AlreadyExistsError, NotFoundError
 from emulator.tasks.validation import retry_policy
+
+if TYPE_CHECKING:
+    from emulator.tasks.journal import Journal
 
 _TOO_RECENTLY = (
     "The task cannot be created because a task with this name existed too recently. For more information about task "
@@ -81,6 +86,7 @@ class TaskQueue:
         self.message = message  # google.cloud.tasks.v2.Queue, complete as accepted
         self.live: dict[str, LiveTask] = {}
         self.running = 0
+        self._journal: Journal | None = None
         self._tombstone_age = tombstone_age
         self._tombstones: dict[str, datetime] = {}  # task name -> free again at; oldest first
         self._schedule: list[tuple[datetime, int, LiveTask]] = []
@@ -94,6 +100,16 @@ class TaskQueue:
             self._bucket = TokenBucket(rate, now)
         self.message = message
         self._retry = retry_policy(message.retry_config)
+        self.changed()
+
+    def keep(self, journal: Journal) -> None:
+        """Write all changes down from now on."""
+        self._journal = journal
+
+    def changed(self) -> None:
+        """Its settings or its state are other ones now."""
+        if self._journal:
+            self._journal.queue(self.message)
 
     @property
     def paused(self) -> bool:
@@ -122,10 +138,16 @@ class TaskQueue:
         """End a task; its name stays taken until the tombstone has aged."""
         del self.live[task.name]
         task.ticket = 0
-        self._tombstones.pop(task.name, None)
-        self._tombstones[task.name] = now + self._tombstone_age
+        self.bury(task.name, now + self._tombstone_age)
         while (oldest := next(iter(self._tombstones))) != task.name and self._tombstones[oldest] <= now:
             del self._tombstones[oldest]
+
+    def bury(self, name: str, free_at: datetime) -> None:
+        """Keep the name of a task that is no more from coming back before then."""
+        self._tombstones.pop(name, None)
+        self._tombstones[name] = free_at
+        if self._journal:
+            self._journal.no_task(name, free_at)
 
     def purge(self, now: datetime) -> None:
         """Delete every task; attempts under way run on, their answers no longer matter."""
@@ -135,6 +157,9 @@ class TaskQueue:
 
     def forget(self) -> None:
         """Drop all tasks and tombstones, as if they had never been."""
+        if self._journal:
+            for name in (*self.live, *self._tombstones):
+                self._journal.no_task(name, None)
         self.live.clear()
         self._tombstones.clear()
         self._schedule.clear()
@@ -185,3 +210,5 @@ class TaskQueue:
         task.schedule_at = at
         task.ticket = next(self._tickets)
         heapq.heappush(self._schedule, (at, task.ticket, task))
+        if self._journal:
+            self._journal.task(task)

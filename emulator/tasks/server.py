@@ -142,6 +142,7 @@ class CloudTasksService:
     def _enter(self, name: str, state: int) -> Any:
         queue: TaskQueue = self._state.queue(name)
         queue.message.state = state
+        queue.changed()
         self._dispatcher.poke(queue)
         return queue.message
 

@@ -1,9 +1,11 @@
 """Everything this server knows: its queues, clock, faults and counts."""
 
+from __future__ import annotations
+
 import dataclasses
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from google.cloud import tasks_v2
 
@@ -13,6 +15,9 @@ from emulator.tasks.naming import new_task_name
 from emulator.tasks.queues import LiveTask, TaskQueue
 from emulator.tasks.refusal import AlreadyExistsError, FailedPreconditionError, NotFoundError
 from emulator.tasks.validation import accept_queue
+
+if TYPE_CHECKING:
+    from emulator.tasks.journal import Journal
 
 _QUEUE_TOMBSTONE = timedelta(days=3)  # of DeleteQueue's documentation
 
@@ -42,6 +47,13 @@ class State:
         self.queues: dict[str, TaskQueue] = {}
         self._tombstone_age = tombstone_age
         self._deleted_queues: dict[str, datetime] = {}  # name -> free again at
+        self._journal: Journal | None = None
+
+    def keep(self, journal: Journal) -> None:
+        """Write all changes down from now on."""
+        self._journal = journal
+        for queue in self.queues.values():
+            queue.keep(journal)
 
     def queue(self, name: str) -> TaskQueue:
         """The queue of that name. Raises NotFoundError."""
@@ -67,14 +79,19 @@ class State:
         accept_queue(message)
         message.state = tasks_v2.Queue.State.RUNNING
         message.ClearField("purge_time")
-        self.queues[message.name] = TaskQueue(message, now, self._tombstone_age)
-        return self.queues[message.name]
+        queue = self.queues[message.name] = TaskQueue(message, now, self._tombstone_age)
+        if self._journal:
+            queue.keep(self._journal)
+            queue.changed()
+        return queue
 
     def delete_queue(self, name: str) -> None:
         """Remove a queue with all its tasks. Raises NotFoundError."""
         if name not in self.queues:
             raise NotFoundError("Requested entity was not found.")
         self.queues.pop(name).forget()
+        if self._journal:
+            self._journal.no_queue(name)
         self._deleted_queues[name] = self.clock.now() + _QUEUE_TOMBSTONE
 
     def create_task(self, queue: TaskQueue, message: Any) -> LiveTask:
