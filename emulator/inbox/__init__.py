@@ -1,4 +1,6 @@
-"""A local SendGrid: takes mail as the real one does, fails as the real one may, and shows what it took."""
+"""A local SendGrid, a local Resend and a local SMTP relay: each takes mail as the real one does, fails as it may, and
+shows what it took. All three share one mailbox, one plan of faults and one clock.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,16 +12,24 @@ import httpx
 from emulator.process import Server, spawn
 
 DEFAULT_KEY = "SG.local"
+RESEND_KEY = "re_local"
+SMTP_USER = "apikey"  # its password is the SendGrid key, as at SendGrid's own relay
 DEFAULT_VERIFIED = ("example.com", "mail.example")
 FULL_ACCESS = ("2fa_required", "mail.send", "sender_verification_eligible", "verified_senders.read", "whitelabel.read")
 
 
 @dataclass(frozen=True)
 class Inbox:
-    """A running local SendGrid. ``url`` is its host for the sendgrid client, and the inbox for a browser."""
+    """The running servers. ``url`` is the host for the sendgrid client, and the inbox for a browser."""
 
     server: Server
     url: str
+    smtp_port: int  # on 127.0.0.1, without TLS
+
+    @property
+    def resend_url(self) -> str:
+        """What stands for https://api.resend.com."""
+        return self.url
 
     def mails(self, *, to: str | None = None, delivery_id: str | None = None) -> list[dict[str, Any]]:
         """The accepted mails, newest first, as JSON objects; of one recipient or one delivery if asked."""
@@ -56,7 +66,7 @@ class Inbox:
         return datetime.fromisoformat(answer.json()["now"])
 
     def clear(self) -> None:
-        """Forget every mail and every count; the faults stay."""
+        """Forget every mail, every count and every idempotency key; the faults stay."""
         self._call("DELETE", "/api/mails")
 
     def stop(self) -> None:
@@ -70,14 +80,15 @@ class Inbox:
 def start(
     *,
     port: int = 0,
+    smtp_port: int = 0,
     key: str = DEFAULT_KEY,
     verified: tuple[str, ...] = DEFAULT_VERIFIED,
     scopes: tuple[str, ...] = FULL_ACCESS,
 ) -> Inbox:
-    """Start a local SendGrid as a process of its own.
+    """Start the servers as one process of their own, SendGrid and Resend on ``port``, SMTP on ``smtp_port``.
 
-    ``verified`` are its sender addresses and domains, ``scopes`` what its key may do.
+    ``verified`` are the sender addresses and domains, ``scopes`` what SendGrid's key may do.
     """
     lists = [f"--verified={name}" for name in verified] + [f"--scope={scope}" for scope in scopes]
-    server = spawn("emulator.inbox", "--port", str(port), "--key", key, *lists)
-    return Inbox(server, server.addresses["url"])
+    server = spawn("emulator.inbox", "--port", str(port), "--smtp-port", str(smtp_port), "--key", key, *lists)
+    return Inbox(server, server.addresses["url"], int(server.addresses["smtp_port"]))

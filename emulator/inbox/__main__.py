@@ -1,4 +1,4 @@
-"""Run the SendGrid server with its inbox: ``python -m emulator.inbox --port 0``."""
+"""Run SendGrid, Resend and SMTP with their inbox: ``python -m emulator.inbox --port 0``."""
 
 import argparse
 import socket
@@ -9,11 +9,12 @@ from flask import Flask
 from typing_extensions import override
 from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
 
-from emulator.clock import Clock
 from emulator.inbox import DEFAULT_KEY, DEFAULT_VERIFIED, FULL_ACCESS, account, control, pages, sending
 from emulator.inbox.account import Account
-from emulator.inbox.faults import Faults, Plan
-from emulator.inbox.mails import Mailbox
+from emulator.inbox.faults import Plan
+from emulator.inbox.resend import sending as resend
+from emulator.inbox.shared import Shared
+from emulator.inbox.smtp.relay import Relay
 from emulator.process import announce, until_parent_ends
 
 
@@ -41,40 +42,46 @@ class Server(ThreadedWSGIServer):
             super().shutdown_request(request)
 
 
-def create_app(of: Account, faults: Faults) -> Flask:
-    """The whole server as one Flask application with an empty mailbox."""
+def create_app(shared: Shared) -> Flask:
+    """Everything that speaks HTTP, as one Flask application."""
     app = Flask(__name__)
     app.config["PROPAGATE_EXCEPTIONS"] = True  # a cut connection must reach the server, not become an answer
     app.json.sort_keys = False  # type: ignore[attr-defined] # of the default provider
-    mailbox, clock = Mailbox(), Clock()
-    app.register_blueprint(sending.blueprint(of, mailbox, faults, clock))
-    app.register_blueprint(account.blueprint(of))
-    app.register_blueprint(control.blueprint(mailbox, faults, clock))
-    app.register_blueprint(pages.blueprint(mailbox))
+    app.register_blueprint(sending.blueprint(shared))
+    app.register_blueprint(resend.blueprint(shared))
+    app.register_blueprint(account.blueprint(shared.account))
+    app.register_blueprint(control.blueprint(shared))
+    app.register_blueprint(pages.blueprint(shared.mailbox))
     return app
 
 
 def main() -> None:
     """Serve on loopback until the parent ends."""
-    parser = argparse.ArgumentParser(prog="emulator.inbox", description=__doc__)
-    parser.add_argument("--port", type=int, default=0, help="0: any free one")
-    parser.add_argument("--key", default=DEFAULT_KEY, help="the API key that is accepted")
-    parser.add_argument("--verified", action="append", help="a verified address or domain; repeat for more")
-    parser.add_argument("--scope", action="append", help="what the key may do; repeat for more")
-    given = parser.parse_args()
-    faults = Faults()
+    given = _given()
     verified = frozenset(name.lower() for name in given.verified or DEFAULT_VERIFIED)
-    served = create_app(Account(given.key, verified, frozenset(given.scope or FULL_ACCESS)), faults)
-    server = Server("127.0.0.1", given.port, served, Handler)
+    shared = Shared(Account(given.key, verified, frozenset(given.scope or FULL_ACCESS)))
+    server = Server("127.0.0.1", given.port, create_app(shared), Handler)
+    relay = Relay(given.smtp_port, shared)
     serving = threading.Thread(target=server.serve_forever)
     serving.start()
-    announce(url=f"http://127.0.0.1:{server.server_port}")
+    announce(url=f"http://127.0.0.1:{server.server_port}", smtp_port=str(relay.port))
     with suppress(KeyboardInterrupt):
         until_parent_ends()
-    faults.use(Plan())  # what hangs ends now
+    shared.faults.use(Plan())  # what hangs ends now
+    relay.stop()
     server.shutdown()
     serving.join()
     server.server_close()
+
+
+def _given() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="emulator.inbox", description=__doc__)
+    parser.add_argument("--port", type=int, default=0, help="of SendGrid, Resend and the inbox; 0: any free one")
+    parser.add_argument("--smtp-port", type=int, default=0, help="0: any free one")
+    parser.add_argument("--key", default=DEFAULT_KEY, help="the SendGrid API key that is accepted")
+    parser.add_argument("--verified", action="append", help="a verified address or domain; repeat for more")
+    parser.add_argument("--scope", action="append", help="what the SendGrid key may do; repeat for more")
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

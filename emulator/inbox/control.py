@@ -6,29 +6,30 @@ from typing import Any
 
 from flask import Blueprint, Response, abort, jsonify, request
 
-from emulator.clock import Clock
 from emulator.inbox.faults import Fault, FaultPlanError, Faults, Plan, read_plan
-from emulator.inbox.mails import Mail, Mailbox
+from emulator.inbox.mails import Mail
+from emulator.inbox.shared import Shared
 
 
-def blueprint(mailbox: Mailbox, faults: Faults, clock: Clock) -> Blueprint:
+def blueprint(shared: Shared) -> Blueprint:
     """The control addresses as Flask routes."""
     routes = Blueprint("control", __name__)
-    _mail_routes(routes, mailbox, faults)
-    _fault_routes(routes, faults)
+    _mail_routes(routes, shared)
+    _fault_routes(routes, shared.faults)
 
     @routes.post("/clock")
     def advance() -> Response:
         seconds = _body().get("advance_seconds")
         if not isinstance(seconds, int | float) or seconds < 0:
             abort(_refusal("advance_seconds is a number, at least 0"))
-        clock.advance(timedelta(seconds=seconds))
-        return jsonify(now=clock.now().isoformat())
+        return jsonify(now=shared.clock.advance(timedelta(seconds=seconds)).isoformat())
 
     return routes
 
 
-def _mail_routes(routes: Blueprint, mailbox: Mailbox, faults: Faults) -> None:
+def _mail_routes(routes: Blueprint, shared: Shared) -> None:
+    mailbox = shared.mailbox
+
     @routes.get("/api/mails")
     def mails() -> Response:
         to, delivery_id = request.args.get("to"), request.args.get("delivery_id")
@@ -47,7 +48,7 @@ def _mail_routes(routes: Blueprint, mailbox: Mailbox, faults: Faults) -> None:
 
     @routes.delete("/api/mails")
     def clear() -> Response:
-        mailbox.clear()
+        shared.clear()
         return Response(status=204)
 
     @routes.get("/api/deliveries")
@@ -56,7 +57,7 @@ def _mail_routes(routes: Blueprint, mailbox: Mailbox, faults: Faults) -> None:
 
     @routes.get("/api/stats")
     def stats() -> Response:
-        return jsonify({**mailbox.stats(), "hanging": faults.hanging})
+        return jsonify({**mailbox.stats(), "hanging": shared.faults.hanging})
 
 
 def _fault_routes(routes: Blueprint, faults: Faults) -> None:
@@ -87,6 +88,7 @@ def as_json(mail: Mail) -> dict[str, object]:
     """A mail as the list shows it: everything but the raw request."""
     return {
         "id": mail.id,
+        "provider": mail.provider,
         "message_id": mail.message_id,
         "delivery_id": mail.delivery_id,
         "number": mail.number,

@@ -44,6 +44,11 @@ class Plan:
     retry_after: int | None = None  # seconds; a throttled answer carries Retry-After too
     reset_after: int = 2  # seconds until X-RateLimit-Reset, where retry_after does not say
 
+    @property
+    def pause(self) -> int:
+        """For how many seconds a throttled sender is put off."""
+        return self.reset_after if self.retry_after is None else self.retry_after
+
 
 _NUMBERS: Mapping[str, tuple[type, ...]] = {
     "seed": (int,),

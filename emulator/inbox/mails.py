@@ -3,14 +3,25 @@
 import base64
 import threading
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from enum import StrEnum
 from typing import cast
 
 from emulator.inbox.faults import Fault
 from emulator.inbox.shapes import Address, Personalization, SendBody
 
-DELIVERY_ID = "delivery_id"  # the custom argument in which a sender says what the mail is
+DELIVERY_ID = "delivery_id"  # the custom argument (at Resend: tag) in which a sender says what the mail is
+DELIVERY_HEADER = "X-Ledgermail-Delivery"  # where it says so to a service that has no such arguments
+
+
+class Provider(StrEnum):
+    """Whom the sender took this server for."""
+
+    SENDGRID = "sendgrid"
+    RESEND = "resend"
+    SMTP = "smtp"
 
 
 @dataclass(frozen=True)
@@ -27,7 +38,8 @@ class Mail:
     """One accepted mail: one personalization of one request."""
 
     id: str  # "<message_id>.<index of the personalization>"
-    message_id: str  # what the caller got as X-Message-Id
+    provider: Provider
+    message_id: str  # what the caller got: as X-Message-Id, as Resend's id, or in the answer to DATA
     received_at: datetime
     sender: Address
     to: list[Address]
@@ -39,21 +51,30 @@ class Mail:
     headers: dict[str, str]
     custom_args: dict[str, str]
     attachments: list[Attachment]
-    raw: SendBody
+    raw: Mapping[str, object]  # the request
     number: int = 0  # order of arrival, from 1
     copy: int = 1  # how many mails of the same delivery id there were, this one included
 
     @property
     def delivery_id(self) -> str | None:
-        return self.custom_args.get(DELIVERY_ID)
+        """What the sender says the mail is: its custom argument, or else its header."""
+        return self.custom_args.get(DELIVERY_ID) or self.header(DELIVERY_HEADER)
+
+    @property
+    def recipients(self) -> list[Address]:
+        return [*self.to, *self.cc, *self.bcc]
+
+    def header(self, name: str) -> str | None:
+        """The value of a header, whose name is the same in any case; None without one."""
+        return next((value for known, value in self.headers.items() if known.lower() == name.lower()), None)
 
     def names(self, address: str) -> bool:
         """Whether ``address`` is among the recipients; upper and lower case are the same."""
-        return any(entry["email"].lower() == address.lower() for entry in [*self.to, *self.cc, *self.bcc])
+        return any(entry["email"].lower() == address.lower() for entry in self.recipients)
 
     def mentions(self, words: str) -> bool:
         """Whether sender, recipients, subject or delivery id contain ``words``, in any case."""
-        people = [part for entry in [self.sender, *self.to, *self.cc, *self.bcc] for part in entry.values()]
+        people = [part for entry in [self.sender, *self.recipients] for part in entry.values()]
         return words.lower() in "\n".join([*cast("list[str]", people), self.subject, self.delivery_id or ""]).lower()
 
 
@@ -69,6 +90,7 @@ def _mail(body: SendBody, envelope: Personalization, mail_id: str, message_id: s
     contents = {block["type"].lower(): block["value"] for block in body.get("content", [])}
     return Mail(
         id=mail_id,
+        provider=Provider.SENDGRID,
         message_id=message_id,
         received_at=received_at,
         sender=body["from"],
@@ -81,11 +103,16 @@ def _mail(body: SendBody, envelope: Personalization, mail_id: str, message_id: s
         headers={**body.get("headers", {}), **envelope.get("headers", {})},
         custom_args={**body.get("custom_args", {}), **envelope.get("custom_args", {})},
         attachments=[
-            Attachment(file["filename"], file.get("type", ""), len(base64.b64decode(file["content"])))
+            Attachment(file["filename"], file.get("type", ""), decoded_size(file["content"]))
             for file in body.get("attachments", [])
         ],
-        raw=body,
+        raw=cast("Mapping[str, object]", body),
     )
+
+
+def decoded_size(content: str) -> int:
+    """How many bytes a file has whose content is this base64."""
+    return len(base64.b64decode(content))
 
 
 @dataclass
@@ -104,18 +131,21 @@ class Mailbox:
         self._mails: dict[str, Mail] = {}
         self._counts = _Counts()
 
-    def keep(self, mails: list[Mail]) -> None:
-        """Accept these mails."""
+    def keep(self, mails: list[Mail]) -> list[Mail]:
+        """Accept these mails; they come back with their number and which copy each is."""
         with self._lock:
-            for mail in mails:
-                seen = 0
-                if mail.delivery_id is not None:
-                    self._counts.deliveries[mail.delivery_id] += 1
-                    seen = self._counts.deliveries[mail.delivery_id] - 1
-                self._mails[mail.id] = replace(mail, number=len(self._mails) + 1, copy=seen + 1)
+            return [self._keep(mail) for mail in mails]
+
+    def _keep(self, mail: Mail) -> Mail:
+        copy = 1
+        if mail.delivery_id is not None:
+            self._counts.deliveries[mail.delivery_id] += 1
+            copy = self._counts.deliveries[mail.delivery_id]
+        kept = self._mails[mail.id] = replace(mail, number=len(self._mails) + 1, copy=copy)
+        return kept
 
     def count(self, status: str, fault: Fault | None) -> None:
-        """Note one request to the send address, how it was answered ("none": not at all) and the fault it met."""
+        """Note one request to send, how it was answered ("none": not at all) and the fault it met."""
         with self._lock:
             self._counts.requests += 1
             self._counts.by_status[status] += 1

@@ -2,18 +2,18 @@
 
 import json
 import secrets
-import socket
-import struct
 from hashlib import sha256
-from typing import Literal, assert_never, cast
+from typing import cast
 
 from flask import Blueprint, Response, request
 
 from emulator.clock import Clock
+from emulator.inbox import failing
 from emulator.inbox.account import FORBIDDEN, SEND, Account, errors
 from emulator.inbox.faults import KEEPING, Fault, Faults
-from emulator.inbox.mails import DELIVERY_ID, Mailbox, mails_of
+from emulator.inbox.mails import DELIVERY_ID, mails_of
 from emulator.inbox.shapes import BAD_REQUEST, Problem, SendBody
+from emulator.inbox.shared import Shared
 from emulator.inbox.validation import problems, sender_problem
 
 LARGEST_BODY = 30 * 1024 * 1024  # bytes, attachments included
@@ -25,16 +25,12 @@ _TOO_LARGE = (
     "<center><h1>413 Request Entity Too Large</h1></center>\r\n<hr><center>nginx</center>\r\n</body>\r\n</html>\r\n"
 )
 _UNAUTHORIZED = Problem("The provided authorization grant is invalid, expired, or revoked")
-_RefusingFault = Literal[Fault.UNAVAILABLE, Fault.SERVER_ERROR, Fault.ERROR_AFTER, Fault.UNAUTHORIZED, Fault.REFUSE]
 
 
-class NoAnswerError(ConnectionAbortedError):
-    """The connection is to be closed without an answer; the server treats it as a caller who went away."""
-
-
-def blueprint(account: Account, mailbox: Mailbox, faults: Faults, clock: Clock) -> Blueprint:
+def blueprint(shared: Shared) -> Blueprint:
     """The send address as Flask routes."""
     routes = Blueprint("sending", __name__)
+    account, mailbox, faults, clock = shared.account, shared.mailbox, shared.faults, shared.clock
 
     @routes.route("/v3/mail/send", methods=_ROUTES)
     def send() -> Response:
@@ -48,10 +44,10 @@ def blueprint(account: Account, mailbox: Mailbox, faults: Faults, clock: Clock) 
         if not sandbox and (fault is None or fault in KEEPING):
             mailbox.keep(mails_of(checked, message_id, clock.now()))
         accepted = Response(status=200 if sandbox else 202, headers={"X-Message-Id": message_id})
-        answer = _answer(fault, accepted, faults, clock)
+        answer = failing.answer(fault, accepted, faults, lambda met: _refusal(met, faults, clock))
         mailbox.count(str(answer.status_code) if answer else "none", fault)
         if answer is None:
-            raise NoAnswerError
+            raise failing.NoAnswerError
         return answer
 
     return routes
@@ -92,57 +88,25 @@ def _message_key(body: SendBody) -> str:
     return custom_args.get(DELIVERY_ID) or sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
-def _answer(fault: Fault | None, accepted: Response, faults: Faults, clock: Clock) -> Response | None:
-    """The answer under ``fault``, late where it hangs, or None for none at all."""
+def _refusal(fault: Fault, faults: Faults, clock: Clock) -> Response:
     match fault:
-        case None:
-            return accepted
-        case Fault.HANG:
-            faults.hang()
-            return Response(status=504)
-        case Fault.HANG_AFTER:
-            faults.hang()
-            return accepted
-        case Fault.CUT:
-            return None
-        case Fault.RESET:
-            _reset_on_close()
-            return None
         case Fault.THROTTLE:
             return _throttled(faults, clock)
-        case Fault.BAD_GATEWAY:
-            return Response(status=502)
-        case _:
-            return errors(*_refusal(fault))
-
-
-def _refusal(fault: _RefusingFault) -> tuple[int, Problem]:
-    match fault:
         case Fault.UNAVAILABLE:
-            return 503, Problem("Service Unavailable")
-        case Fault.SERVER_ERROR | Fault.ERROR_AFTER:
-            return 500, Problem("Internal Server Error")
+            return errors(503, Problem("Service Unavailable"))
         case Fault.UNAUTHORIZED:
-            return 401, _UNAUTHORIZED
+            return errors(401, _UNAUTHORIZED)
         case Fault.REFUSE:
-            return 400, Problem("Does not contain a valid address.", "personalizations.0.to.0.email")
+            return errors(400, Problem("Does not contain a valid address.", "personalizations.0.to.0.email"))
         case _:
-            assert_never(fault)
+            return errors(500, Problem("Internal Server Error"))
 
 
 def _throttled(faults: Faults, clock: Clock) -> Response:
-    plan = faults.plan
-    seconds = plan.reset_after if plan.retry_after is None else plan.retry_after
     answer = errors(429, Problem("too many requests"))
     answer.headers["X-RateLimit-Limit"] = str(RATE_LIMIT)
     answer.headers["X-RateLimit-Remaining"] = "0"
-    answer.headers["X-RateLimit-Reset"] = str(int(clock.now().timestamp()) + seconds)
-    if plan.retry_after is not None:
-        answer.headers["Retry-After"] = str(plan.retry_after)
+    answer.headers["X-RateLimit-Reset"] = str(int(clock.now().timestamp()) + faults.plan.pause)
+    if faults.plan.retry_after is not None:
+        answer.headers["Retry-After"] = str(faults.plan.retry_after)
     return answer
-
-
-def _reset_on_close() -> None:
-    """Make closing this connection send RST: lingering for zero seconds is TCP's way to say so."""
-    connection: socket.socket = request.environ["werkzeug.socket"]
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

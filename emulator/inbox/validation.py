@@ -61,15 +61,15 @@ def _from(body: SendBody) -> Iterator[Problem]:
             "from.email",
             "from",
         )
-    elif not _is_address(sender["email"]):
+    elif not is_address(sender["email"]):
         yield _problem("The from email does not contain a valid address.", "from.email", "from")
 
 
 def _reply_to(body: SendBody) -> Iterator[Problem]:
-    if "reply_to" in body and not _is_address(body["reply_to"].get("email", "")):
+    if "reply_to" in body and not is_address(body["reply_to"].get("email", "")):
         yield _problem("The reply_to email does not contain a valid address.", "reply_to.email", "reply_to")
     for index, address in enumerate(body.get("reply_to_list", [])):
-        if not _is_address(address.get("email", "")):
+        if not is_address(address.get("email", "")):
             field = f"reply_to_list.{index}.email"
             yield _problem("The reply_to_list email does not contain a valid address.", field, "reply_to_list")
 
@@ -109,7 +109,7 @@ def _recipients(body: SendBody) -> Iterator[Problem]:
 
 
 def _recipient(address: Address, field: str, kind: _Recipients) -> Iterator[Problem]:
-    if not _is_address(address.get("email", "")):
+    if not is_address(address.get("email", "")):
         yield _problem("Does not contain a valid address.", f"{field}.email", f"personalizations.{kind}")
     if set(address.get("name", "")) & set(";,\r\n"):
         message = f"The {kind} name cannot contain ';', ',' or CRLF characters."
@@ -187,7 +187,7 @@ def _attachments(body: SendBody) -> Iterator[Problem]:
         if not attachment.get("content"):
             message = "The attachment content must be a string at least one character in length."
             yield _problem(message, f"{field}.content", "attachments.content")
-        elif not _is_base64(attachment["content"]):
+        elif not is_base64(attachment["content"]):
             message = "The attachment content must be base64 encoded."
             yield _problem(message, f"{field}.content", "attachments.content")
         if not attachment.get("filename"):
@@ -263,7 +263,7 @@ def _breaks_line(text: str) -> bool:
     return "\r" in text or "\n" in text
 
 
-def _is_address(email: str) -> bool:
+def is_address(email: str) -> bool:
     """Syntax only, ASCII only: unicode is documented as refused in from, and nowhere documented as accepted.
 
     Stricter than the service in one point: domains nobody can own (localhost, .invalid) are refused, .test is not.
@@ -275,7 +275,7 @@ def _is_address(email: str) -> bool:
     return email.isascii() and "." in email.rpartition("@")[2]
 
 
-def _is_base64(text: str) -> bool:
+def is_base64(text: str) -> bool:
     try:
         base64.b64decode(text, validate=True)
     except ValueError:
