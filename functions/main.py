@@ -52,6 +52,12 @@ def status(request: Request) -> Response:
 
 
 @functions_framework.http
+def events(request: Request) -> Response:
+    """SendGrid's Event Webhook: what became of the mails that it took."""
+    return endpoints.events(app(), request)
+
+
+@functions_framework.http
 def trigger(request: Request) -> Response:
     """Any other scheduler, by a shared key: starts any of the above."""
     return endpoints.trigger(app(), request)

@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 
     from ledgermail.coordinator import Coordinator
     from ledgermail.gate import Gates
+    from ledgermail.intake import Intake
     from ledgermail.ledger import Ledger
     from ledgermail.prune import Pruner
     from ledgermail.reports import Reports
     from ledgermail.scan import Scanner
     from ledgermail.status import Statuses
+    from ledgermail.suppressions import Suppressions
     from ledgermail.sweep import Sweeper
     from ledgermail.tasks import Tasks
     from ledgermail.worker import Worker
@@ -161,6 +163,20 @@ class App:
             shards=self.settings.shards,
             time_box=self.settings.time_box,
         )
+
+    @cached_property
+    def intake(self) -> "Intake":
+        """What `events` feeds."""
+        from ledgermail.intake import Intake
+
+        return Intake(ledger=self.ledger, suppressions=self.suppressions, mailings=self.mailings, clock=self.clock)
+
+    @cached_property
+    def suppressions(self) -> "Suppressions":
+        """Who must not be mailed any more."""
+        from ledgermail.suppressions import Suppressions
+
+        return Suppressions(self.client)
 
     @cached_property
     def statuses(self) -> "Statuses":

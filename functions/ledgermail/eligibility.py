@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from ledgermail import suppression
 from ledgermail.delivery import Delivery, Failure, Status
 from ledgermail.mailing import Mailing
 from ledgermail.page import wants
@@ -62,9 +63,9 @@ def judge(delivery: Delivery, user: Mapping[str, Any] | None, mailing: Mailing, 
 def _recipient(user: Mapping[str, Any] | None, mailing: str) -> Suppress | Recipient:
     if user is None:
         return _suppress("no_user")
-    if user.get("suppressed"):
-        suppressed = user["suppressed"]
-        return _suppress("suppressed", str(suppressed.get("reason", "")) if isinstance(suppressed, dict) else "")
+    reason = suppression.applies(user)
+    if reason is not None:
+        return _suppress("suppressed", reason)
     if not wants(user, mailing):
         return _suppress("unsubscribed")
     address = usable_address(user.get("email"))

@@ -9,15 +9,31 @@ from flask import Request, Response
 
 from ledgermail import oidc
 from ledgermail.app import App
+from ledgermail.errors import InvalidDocument
 from ledgermail.log import log
 from ledgermail.mailing import Mailing
-from ledgermail.web import Body, Refused, answer, flag_of, holder_of, key_of, number_of, put_off, serve, text_of
+from ledgermail.web import (
+    Body,
+    Refused,
+    answer,
+    anybody,
+    flag_of,
+    holder_of,
+    json_body,
+    key_of,
+    number_of,
+    put_off,
+    raw_body,
+    serve,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from ledgermail.prune import Pass
 
 POST = frozenset({"POST"})
 GET = frozenset({"GET"})
+EVENTS_BYTES = 4_000_000  # SendGrid posts at most 768 KB at a time
 # What a holder of the trigger key may start: the function and the body that do it.
 STARTABLE: dict[str, tuple[str, Body]] = {
     "scan": ("scan", {}),
@@ -55,17 +71,34 @@ def prune(app: App, request: Request) -> Response:
 
 def status(app: App, request: Request) -> Response:
     """The counts, the identity and the ages; 503 when the promise is not kept. With `?runs=0` only the ages, cheaply."""
-    return serve(request, methods=GET, guard=oidc.guard_of(app.settings), act=lambda _: _status(app, request))
+    return serve(
+        request, methods=GET, guard=oidc.guard_of(app.settings), read=json_body, act=lambda _: _status(app, request)
+    )
 
 
 def trigger(app: App, request: Request) -> Response:
     """Start a `job` for whoever knows the key: for schedulers other than Cloud Scheduler."""
     guard = holder_of(app.settings.secrets["TRIGGER_KEY"])
-    return serve(request, methods=GET | POST, guard=guard, act=lambda body: _trigger(app, request, body))
+    return serve(
+        request, methods=GET | POST, guard=guard, read=json_body, act=lambda body: _trigger(app, request, body)
+    )
+
+
+def events(app: App, request: Request) -> Response:
+    """Take in what the provider says became of its mails; signed by it."""
+
+    def signed(request: Request) -> bytes:
+        from ledgermail import signature
+
+        raw = raw_body(request, EVENTS_BYTES)
+        signature.check(raw, request.headers, app.settings.events_keys, app.clock.now())
+        return raw
+
+    return serve(request, methods=POST, guard=anybody, read=signed, act=lambda raw: _events(app, raw))
 
 
 def _internal(app: App, request: Request, act: Callable[[Body], Response]) -> Response:
-    return serve(request, methods=POST, guard=oidc.guard_of(app.settings), act=act)
+    return serve(request, methods=POST, guard=oidc.guard_of(app.settings), read=json_body, act=act)
 
 
 def _scan(app: App, body: Body) -> Response:
@@ -186,6 +219,18 @@ def _status(app: App, request: Request) -> Response:
         **ages,
     )
     return answer(report, 200 if healthy else 503)
+
+
+def _events(app: App, raw: bytes) -> Response:
+    from ledgermail.events import parse, read_batch
+
+    try:
+        batch = read_batch(parse(raw))
+    except InvalidDocument as error:
+        raise Refused(400, str(error)) from error
+    counts: dict[str, Any] = dict(app.intake.take(batch))
+    log("events.taken", severity="WARNING" if counts.get("malformed") else "INFO", **counts)
+    return answer(counts)
 
 
 def _trigger(app: App, request: Request, body: Body) -> Response:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from math import ceil
-from typing import Any
+from typing import Any, TypeVar
 
 from flask import Request, Response
 
@@ -27,17 +27,24 @@ class Refused(Exception):  # an answer, not a fault
 
 Body = dict[str, Any]
 Guard = Callable[[Request], None]
-Act = Callable[[Body], Response]
+Read = TypeVar("Read")
 
 
-def serve(request: Request, *, methods: frozenset[str], guard: Guard, act: Act) -> Response:
+def serve(
+    request: Request,
+    *,
+    methods: frozenset[str],
+    guard: Guard,
+    act: Callable[[Read], Response],
+    read: Callable[[Request], Read],
+) -> Response:
     """Answer a request: the method first, then who is calling, and only then what it says. No refusal has a side effect."""
     trace.set(_trace_of(request))
     try:
         if request.method not in methods:
             raise Refused(405, f"use {' or '.join(sorted(methods))}")
         guard(request)
-        return act(_body(request))
+        return act(read(request))
     except Refused as refused:
         log("request.refused", severity="WARNING", status=refused.status, reason=refused.reason)
         response = answer({"error": refused.reason}, refused.status)
@@ -113,11 +120,17 @@ def number_of(body: Body, name: str, default: int = 0) -> int:
     return value
 
 
-def _body(request: Request) -> Body:
+def raw_body(request: Request, most: int = BODY_BYTES) -> bytes:
+    """The bytes of a request, at most so many."""
+    raw: bytes = request.stream.read(most + 1)  # a body that comes in chunks does not say its length
+    if len(raw) > most:
+        raise Refused(413, f"the body is larger than {most} bytes")
+    return raw
+
+
+def json_body(request: Request) -> Body:
     """The JSON object of a request, whatever its content type says (Cloud Scheduler's is octet-stream); {} for nothing."""
-    raw = request.stream.read(BODY_BYTES + 1)  # a body that comes in chunks does not say its length
-    if len(raw) > BODY_BYTES:
-        raise Refused(413, f"the body is larger than {BODY_BYTES} bytes")
+    raw = raw_body(request)
     try:
         body = json.loads(raw) if raw.strip() else {}
     except (ValueError, RecursionError) as error:

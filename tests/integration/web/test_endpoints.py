@@ -19,7 +19,7 @@ from tests.integration.web.conftest import FUNCTIONS, KEY, Call, Queued
 from tests.samples import a_user
 
 ONLY_POST = ["scan", "plan", "deliver", "sweep", "prune"]
-TAKEN = {**{name: {"POST"} for name in ONLY_POST}, "status": {"GET"}, "trigger": {"GET", "POST"}}
+TAKEN = {**{name: {"POST"} for name in [*ONLY_POST, "events"]}, "status": {"GET"}, "trigger": {"GET", "POST"}}
 METHODS = {"GET", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE", "POST"}
 
 
