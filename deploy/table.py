@@ -51,7 +51,9 @@ class Function:
 
 # The order is the order of a rollout: what reads a newer schema_version comes before what writes it.
 FUNCTIONS = (
-    Function(name="deliver", queues=("deliver",), secrets=("SENDGRID_KEY",), concurrency=8, max_instances=10),
+    Function(
+        name="deliver", queues=("deliver",), secrets=("SENDGRID_KEY", "TOKEN_KEY"), concurrency=8, max_instances=10
+    ),
     Function(name="sweep", queues=("deliver", "upkeep")),
     Function(name="prune", queues=("upkeep",)),
     Function(name="status", ledger=Access.READ),
@@ -62,7 +64,7 @@ FUNCTIONS = (
 )
 
 # Secrets that may be made up; all others come from somebody, in an environment variable of the same name.
-GENERATED = ("TRIGGER_KEY",)
+GENERATED = ("TOKEN_KEY", "TRIGGER_KEY")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -134,5 +134,7 @@ def _tuned(function: Function, declared: Mapping[str, Mapping[str, Any]]) -> Fun
 
 def _check_settings(target: Target) -> settings.Settings:
     """What a function will say at its start, said before anything is deployed."""
-    secrets = {f"{settings.PREFIX}{name}": "deployed-apart" for name in settings.SECRET_NAMES}
+    secrets = {
+        f"{settings.PREFIX}{name}": "deployed-apart".ljust(settings.KEY_CHARS, "-") for name in settings.SECRET_NAMES
+    }
     return settings.read({**target.environment(), **secrets, "K_SERVICE": "deploy"})

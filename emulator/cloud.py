@@ -21,6 +21,7 @@ LOCATION = "europe-west1"
 ACCOUNT = f"tasks@{PROJECT}.iam.gserviceaccount.com"
 QUEUES = ROOT / "deploy" / "queues.toml"
 TRIGGER_KEY = "local-trigger-key"
+TOKEN_KEY = "local-token-key-of-thirty-two-characters"  # noqa: S105 # of the local cloud alone
 AT_ONCE = 12  # deliveries under way together: below what the workers' threads can take, so that upkeep always finds one
 
 Kind = Literal["auto", "official", "embedded"]
@@ -142,6 +143,7 @@ def _environment(
         "LEDGERMAIL_SENDGRID_URL": mailbox.url,
         "LEDGERMAIL_SENDGRID_KEY": inbox.DEFAULT_KEY,
         "LEDGERMAIL_TRIGGER_KEY": TRIGGER_KEY,
+        "LEDGERMAIL_TOKEN_KEY": TOKEN_KEY,
         "LEDGERMAIL_WEBHOOKS": "loopback",
         **({"LEDGERMAIL_AUDIENCE": url, "LEDGERMAIL_CERTS_URL": queues.certs_url} if queues.server else {}),
     }

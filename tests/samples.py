@@ -12,6 +12,7 @@ from ledgermail.policy import Policy
 from ledgermail.settings import FOLDER, Settings, read
 
 NOW = datetime(2026, 8, 16, 9, 30, tzinfo=UTC)
+LINK = "https://mail.example.com/preferences?token=t"  # as in every mail
 LEASE = timedelta(minutes=2)
 ITEMS: tuple[Mapping[str, Any], ...] = (
     {"job_id": "j1", "title": "Data Engineer", "company": "Acme", "url": "https://jobs.example.com/1"},
@@ -75,6 +76,7 @@ ENVIRONMENT = {
     "LEDGERMAIL_SENDER": "alerts@example.com",
     "LEDGERMAIL_SENDGRID_KEY": "SG.local",
     "LEDGERMAIL_TRIGGER_KEY": "open-sesame",
+    "LEDGERMAIL_TOKEN_KEY": "a-key-of-at-least-thirty-two-characters",
 }
 
 

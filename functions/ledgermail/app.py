@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ledgermail.gate import Gates
     from ledgermail.intake import Intake
     from ledgermail.ledger import Ledger
+    from ledgermail.links import Links
     from ledgermail.prune import Pruner
     from ledgermail.reports import Reports
     from ledgermail.scan import Scanner
@@ -83,11 +84,20 @@ class App:
             provider=SendGrid(self.settings),
             webhooks=Webhooks(self.settings.provider_timeout, self.clock, allowed=allowed),
             items=Items(self.client, self.reports),
+            links=self.links,
             mailings=self.mailings,
             clock=self.clock,
             lease=self.settings.lease,
             provider_timeout=self.settings.provider_timeout,
         )
+
+    @cached_property
+    def links(self) -> "Links":
+        """What makes and reads the link in every mail."""
+        from ledgermail.links import Links
+
+        keys = self.settings.secrets["TOKEN_KEY"].split(",")
+        return Links(function_url=self.settings.function_url, keys=keys)
 
     @cached_property
     def reports(self) -> "Reports":

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 SUBJECT_CHARS = 250  # more is cut: no client shows it, and a header line has an end
 HTML_BYTES = 90_000  # Gmail hides what is after 102 KB; the rest is for what SendGrid adds: a pixel, and longer links
 LINK_SCHEMES = frozenset({"http", "https"})
+CHOICES = "choices"  # the part of the preferences page that has more than this mailing's
 JOINERS = "\u200c\u200d"  # not printable by themselves, but part of Persian words and of emoji
 
 
@@ -35,7 +36,13 @@ class Rendered:
 
 
 def render(
-    mailing: Mailing, delivery: Delivery, content: Content, user: Mapping[str, Any], columns: Sequence[str] = ()
+    mailing: Mailing,
+    delivery: Delivery,
+    content: Content,
+    user: Mapping[str, Any],
+    columns: Sequence[str] = (),
+    *,
+    unsubscribe_url: str,
 ) -> Rendered:
     """The mail of a delivery, from its frozen items alone; `columns` is the order of a report that names one.
 
@@ -47,7 +54,8 @@ def render(
     if not items:
         raise ContentError("content.items: are missing")
     _must_be_frozen(items, content.hash)
-    facts = _facts(mailing, delivery, user, columns or mailing.attachment or sorted(items[0]))
+    links = {"unsubscribe_url": unsubscribe_url, "preferences_url": f"{unsubscribe_url}#{CHOICES}"}
+    facts = _facts(mailing, delivery, user, columns or mailing.attachment or sorted(items[0])) | links
     html, shown = _clipped(mailing, facts, items, max(content.total or 0, len(items)))
     subject = one_line(_fill(mailing, "subject.txt", shown))
     if not subject:
@@ -90,9 +98,7 @@ def field(item: Mapping[str, Any], column: str) -> str:
         return ""
 
 
-def _facts(
-    mailing: Mailing, delivery: Delivery, user: Mapping[str, Any], columns: Sequence[str]
-) -> Mapping[str, object]:
+def _facts(mailing: Mailing, delivery: Delivery, user: Mapping[str, Any], columns: Sequence[str]) -> dict[str, object]:
     """What every template may speak of, besides the items. A map's keys come from Firestore in any order: sort them."""
     zone = _zone(user.get("timezone"))
     period = {"start": _day(delivery.period_start, zone), "end": _day(delivery.period_end, zone)}

@@ -3,6 +3,7 @@
     LedgermailError
     ├── ConfigurationError   what was declared cannot keep the promise; lists every problem found
     ├── InvalidId            a user, job or run id that cannot become part of a document id
+    ├── InvalidToken         a link's token that we have not signed
     ├── InvalidDocument      a document without a field that it must have, or with one that makes no sense
     ├── NewerSchema          a document written by a newer version: not ours to touch
     ├── ContentError         the items or the template of one delivery cannot become a mail
@@ -32,6 +33,10 @@ class ConfigurationError(LedgermailError):
 
 class InvalidId(LedgermailError):
     """An id that cannot become part of a document id; the message names the field."""
+
+
+class InvalidToken(LedgermailError):
+    """A token that was not made by us, or was changed since."""
 
 
 class InvalidDocument(LedgermailError):

@@ -1,6 +1,7 @@
 """A mailing: a declared kind of mail. Each folder in `mailings/` is one; adding a folder adds a mailing."""
 
 import hashlib
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,6 +20,11 @@ from ledgermail.schedules import Schedule, parse
 
 TEMPLATES = ("subject.txt", "body.mjml", "body.txt")
 ATTACHMENT = "attachment.csv"  # optional: its one line names the columns
+BODIES = ("body.mjml", "body.txt")
+COMMENT = re.compile(r"\{#.*?#\}|<!--.*?-->", re.DOTALL)
+SHOWN_LINK = re.compile(
+    r"\{\{-?\s*(unsubscribe|preferences)_url\b[^}]*\}\}"
+)  # Jinja itself would slow down every start
 HASH_CHARS = 16  # of a SHA-256: names a version of the templates
 
 
@@ -34,6 +40,7 @@ class Mailing:
     """One kind of mail, as its folder declares it. A digest has a schedule, an alert has none."""
 
     name: str
+    title: str  # what a reader calls it
     guarantee: Guarantee
     source: Source
     schedule: Schedule | None  # of users without one of their own; None: not scheduled, each match is an alert at once
@@ -96,12 +103,18 @@ def _templates(path: Path) -> tuple[Mapping[str, str], list[str]]:
                 problems.append(f"{path.name}/{name}: is missing")
         except UnicodeDecodeError as error:
             problems.append(f"{path.name}/{name}: {error}")
+    shown = {name for name in found if SHOWN_LINK.search(COMMENT.sub("", found[name]))}
+    hidden = [name for name in BODIES if name in found and name not in shown]
+    problems += [
+        f"{path.name}/{name}: must show {{{{ unsubscribe_url }}}}, by which its reader stops it" for name in hidden
+    ]
     return found, problems
 
 
 def _read(name: str, declared: Declared, templates: Mapping[str, str]) -> Mailing:
     return Mailing(
         name=name,
+        title=declared.text("title", name.replace("-", " ").capitalize()),
         guarantee=declared.choice("guarantee", Guarantee),
         source=declared.choice("source", Source, Source.MATCHES),
         schedule=_schedule(declared),

@@ -11,6 +11,7 @@ from ledgermail.mailing import Mailing
 from ledgermail.page import content_hash
 
 KNOWN = ("items", "total", "user", "period", "report")
+NO_LINK = "https://example.com/preferences?token=only-a-preview"  # a real one needs a key and a user
 SOME_DAY = datetime(2026, 8, 16, 8, tzinfo=UTC)  # where the data name no period
 
 
@@ -29,7 +30,8 @@ def preview(mailing: Mailing, data: object) -> Rendered:
     columns = _texts(report.get("columns", []), "report.columns")
     content = Content(hash=content_hash(items), items=items, total=total)
     delivery = _delivery(mailing, _map(fields.get("period", {}), "period"), report)
-    return render(mailing, delivery, content, _map(fields.get("user", {}), "user"), columns)
+    user = _map(fields.get("user", {}), "user")
+    return render(mailing, delivery, content, user, columns, unsubscribe_url=NO_LINK)
 
 
 def _delivery(mailing: Mailing, period: Mapping[str, Any], report: Mapping[str, Any]) -> Delivery:

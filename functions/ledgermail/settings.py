@@ -12,10 +12,14 @@ from ledgermail.eligibility import usable_address
 PREFIX = "LEDGERMAIL_"
 FOLDER = Path(__file__).resolve().parent.parent / "mailings"
 MARGIN = timedelta(seconds=10)  # what claiming and settling may take around the provider's call
+KEY_CHARS = 32  # the least of each token key: whoever guesses one can unsubscribe everybody
 DISPATCH_DEADLINES = (timedelta(seconds=15), timedelta(minutes=30))  # what Cloud Tasks takes for one
 ADDRESSES = ("SENDER", "REPLY_TO", "ARCHIVE")
 # Which function reads which.
-SECRETS: Mapping[str, tuple[str, ...]] = {"deliver": ("SENDGRID_KEY",), "trigger": ("TRIGGER_KEY",)}
+SECRETS: Mapping[str, tuple[str, ...]] = {
+    "deliver": ("SENDGRID_KEY", "TOKEN_KEY"),
+    "trigger": ("TRIGGER_KEY",),
+}
 SECRET_NAMES = tuple(sorted({name for names in SECRETS.values() for name in names}))
 
 
@@ -133,6 +137,10 @@ def _secrets(declared: Declared, environment: Mapping[str, str]) -> Secrets:
     for name, value in values.items():
         if not (value.isascii() and value.isprintable()) or " " in value:
             declared.problem(name, "must be one word of ASCII, as it travels in a header")
+    if any(len(key) < KEY_CHARS for key in values["TOKEN_KEY"].split(",") if values["TOKEN_KEY"]):
+        declared.problem(
+            "TOKEN_KEY", f"each key must have at least {KEY_CHARS} characters; several are parted by commas"
+        )
     return Secrets(values)
 
 
@@ -150,6 +158,8 @@ def _check(declared: Declared, settings: Settings, environment: Mapping[str, str
     if "K_SERVICE" in environment:
         for name in sorted(n for n in environment if n.endswith("_EMULATOR_HOST")):
             declared.problems.append(f"{name}: an emulator must not be named where mail is really sent")
+        if not settings.function_url.startswith("https://"):
+            declared.problem("FUNCTION_URL", "must be https: every mail has a link there, which unsubscribes")
 
 
 def _check_times(declared: Declared, settings: Settings) -> None:

@@ -23,6 +23,7 @@ from ledgermail.errors import ClaimLost, ContentError, InvalidDocument, Ledgerma
 from ledgermail.gate import MISCONFIGURED_WAIT, Gates
 from ledgermail.items import Items
 from ledgermail.ledger import Found, Ledger, Stored, stored
+from ledgermail.links import Links
 from ledgermail.log import log
 from ledgermail.mailing import Mailing
 from ledgermail.message import Message
@@ -57,6 +58,7 @@ class Worker:
     provider: SendGrid
     webhooks: Webhooks
     items: Items
+    links: Links
     mailings: Mapping[str, Mailing]
     clock: Clock
     lease: timedelta
@@ -120,8 +122,9 @@ class Worker:
             items = self.items.of(current.delivery)
             if items is None:
                 return self._close(current, lambda d: transitions.empty(d, now=now, policy=policy))
-            content = render(mailing, current.delivery, items.content, found.user or {}, items.columns)
-            request = self.provider.prepare(Message(current.delivery.id, mailing.name, to, content))
+            url, user = self.links.url(current.delivery.user_id, mailing.name), found.user or {}
+            content = render(mailing, current.delivery, items.content, user, items.columns, unsubscribe_url=url)
+            request = self.provider.prepare(Message(current.delivery.id, mailing.name, to, content, url))
         except ContentError as error:
             return self._refuse(current, policy, str(error), error.category)
         claimed = self._claim(current, items.frozen and replace(items.frozen, version=mailing.version), EMAIL)

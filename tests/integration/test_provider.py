@@ -18,9 +18,10 @@ from ledgermail.message import Message
 from ledgermail.outcomes import Accepted, Ambiguous, Misconfigured, Outcome, Rejected, Transient
 from ledgermail.provider import SendGrid
 from tests.integration.raw_server import answering, read_request, resetting, serving, silent
-from tests.samples import settings
+from tests.samples import LINK, settings
 
-MESSAGE = Message("u1_j1", "job-alert", Recipient("u1@example.com", "Ada"), Rendered("A job", "<p>A job</p>", "A job"))
+CONTENT = Rendered("A job", "<p>A job</p>", "A job")
+MESSAGE = Message("u1_j1", "job-alert", Recipient("u1@example.com", "Ada"), CONTENT, LINK)
 HTML = b"<html><h1>Request Entity Too Large</h1></html>"
 
 
@@ -215,12 +216,12 @@ def test_a_wrong_key_and_a_sender_who_is_not_verified_are_no_fault_of_the_messag
 @pytest.mark.parametrize("words", ["R&D <b>", "Ведущий " * 40, "{{ user }} -name- %s", "\u202eevil", "a" * 5000])
 def test_hostile_words_are_taken(name: str, words: str, inbox: Inbox) -> None:
     content = Rendered(f"subject {words}".strip(), f"<p>{words}</p>", words)
-    message = Message("u1_j1", "job-alert", Recipient("u1@xn--mnchen-3ya.example", name), content)
+    message = Message("u1_j1", "job-alert", Recipient("u1@xn--mnchen-3ya.example", name), content, LINK)
     assert isinstance(sent_to(inbox.url, message, archive="U1@xn--mnchen-3ya.example"), Accepted)
 
 
 def test_a_mail_that_is_too_large_is_over(inbox: Inbox) -> None:
-    huge = Message("u1_j1", "job-alert", Recipient("u1@example.com", ""), Rendered("A", "a" * 32_000_000, "a"))
+    huge = Message("u1_j1", "job-alert", Recipient("u1@example.com", ""), Rendered("A", "a" * 32_000_000, "a"), LINK)
     outcome = sent_to(inbox.url, huge, provider_timeout="20s")
     assert outcome == Rejected(Failure(category="rejected", code="413"))
 

@@ -15,7 +15,7 @@ from ledgermail.delivery import Content, Delivery, Guarantee
 from ledgermail.mailing import Mailing, load
 from ledgermail.page import content_hash
 from ledgermail.settings import FOLDER
-from tests.samples import a_delivery, a_user
+from tests.samples import LINK, a_delivery, a_user
 
 SHIPPED = load(FOLDER)
 DAILY, WEEKLY, SHIPMENTS = (SHIPPED[name] for name in ("daily-digest", "weekly-digest", "shipment-digest"))
@@ -23,7 +23,7 @@ Items = Sequence[Mapping[str, Any]]
 
 
 class Page(HTMLParser):
-    """The tags, links and words of a page."""
+    """The tags, links and words of a page, but for the links that every mail has."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -35,6 +35,8 @@ class Page(HTMLParser):
 
     @override
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if any(name == "href" and (value or "").startswith(LINK) for name, value in attrs):
+            return
         self.tags.append(tag)
         self.attributes.update(name for name, _ in attrs)
         self.links += [value or "" for name, value in attrs if name == "href"]
@@ -80,7 +82,7 @@ def frozen(items: Items, total: int | None = None) -> Content:
 
 def mail(mailing: Mailing, items: Items, *, total: int | None = None, **user: object) -> Rendered:
     """The mail of these items."""
-    return render(mailing, a_digest(mailing=mailing.name), frozen(items, total), a_user(**user))
+    return render(mailing, a_digest(mailing=mailing.name), frozen(items, total), a_user(**user), unsubscribe_url=LINK)
 
 
 def with_template(mailing: Mailing, name: str, source: str) -> Mailing:

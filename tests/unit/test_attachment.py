@@ -19,7 +19,7 @@ from ledgermail.attachment import MOST_BYTES, Attachment, attachment
 from ledgermail.eligibility import Recipient
 from ledgermail.errors import ContentError
 from ledgermail.message import Message, payload
-from tests.samples import settings
+from tests.samples import LINK, settings
 from tests.unit.digests import DAILY, SHIPMENTS, a_digest, mail, rows
 
 PLACE = r"^shipment-digest/attachment\.csv: "
@@ -176,7 +176,7 @@ def test_a_text_that_cannot_be_written_is_refused() -> None:
 
 def request(items: list[dict[str, Any]]) -> Mapping[str, Any]:
     said = mail(SHIPMENTS, items)
-    return payload(Message("u1_x", "shipment-digest", Recipient("u1@example.com", "Ada"), said), settings())
+    return payload(Message("u1_x", "shipment-digest", Recipient("u1@example.com", "Ada"), said, LINK), settings())
 
 
 def test_sendgrid_takes_the_file_with_the_mail() -> None:

@@ -14,14 +14,15 @@ from ledgermail.content import SUBJECT_CHARS, Rendered, link, one_line, render
 from ledgermail.delivery import Content, Delivery, from_document, to_document
 from ledgermail.errors import ContentError
 from ledgermail.mailing import Mailing
-from tests.samples import NOW, a_delivery, a_mailing, a_user, about
+from tests.samples import LINK, NOW, a_delivery, a_mailing, a_user, about
 
 MAILING = a_mailing()
+FOOT = f"\nUnsubscribe, or choose what you get, and when:\n{LINK}\n"  # of every mail
 TAGS = {"html", "head", "title", "meta", "style", "body", "div", "table", "tbody", "tr", "td", "a", "p"}
 
 
 class Page(HTMLParser):
-    """The tags, links and words of a page."""
+    """The tags, links and words of a page, but for the links that every mail has."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -33,6 +34,8 @@ class Page(HTMLParser):
 
     @override
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if any(name == "href" and (value or "").startswith(LINK) for name, value in attrs):
+            return
         self.tags.add(tag)
         self.attributes.update(name for name, _ in attrs)
         self.links += [value or "" for name, value in attrs if name == "href"]
@@ -44,7 +47,7 @@ class Page(HTMLParser):
 
 def mail_of(delivery: Delivery, mailing: Mailing = MAILING, **user: object) -> Rendered:
     assert delivery.content is not None
-    return render(mailing, delivery, delivery.content, a_user(**user))
+    return render(mailing, delivery, delivery.content, a_user(**user), unsubscribe_url=LINK)
 
 
 PLAIN = Page(mail_of(a_delivery()).html)
@@ -74,7 +77,7 @@ def test_a_mail_says_what_the_job_is_in_its_subject_its_html_and_its_text() -> N
 def test_what_is_missing_leaves_no_trace() -> None:
     said = mail(name=None)
     assert said.subject == "Cook"
-    assert said.text == "Hello,\n\na new job matches your search:\n\nCook\n"
+    assert said.text == f"Hello,\n\na new job matches your search:\n\nCook\n{FOOT}"
     assert Page(said.html).links == []
     assert "None" not in said.html
 
@@ -146,7 +149,7 @@ def test_third_party_text_never_becomes_markup(field: str, text: str) -> None:
 def test_what_is_no_web_address_is_never_a_link(url: object) -> None:
     said = mail(url=url)
     assert Page(said.html).links == []
-    assert "http" not in said.text
+    assert "http" not in said.text.removesuffix(FOOT)
 
 
 @pytest.mark.parametrize(

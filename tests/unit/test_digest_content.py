@@ -91,7 +91,7 @@ def test_a_total_that_was_not_counted_is_that_of_the_items() -> None:
 def test_a_period_has_the_dates_of_the_users_zone_or_of_utc(zone: object, days: str) -> None:
     start, end = (datetime(2026, 8, day, 19, tzinfo=UTC) for day in (14, 21))
     weekly = a_digest(mailing="weekly-digest", period_start=start, period_end=end)
-    said = render(WEEKLY, weekly, frozen(jobs(1)), samples.a_user(timezone=zone))
+    said = render(WEEKLY, weekly, frozen(jobs(1)), samples.a_user(timezone=zone), unsubscribe_url=samples.LINK)
     assert days in said.text
     assert days in Page(said.html).text
 
@@ -110,7 +110,10 @@ def test_an_alert_has_no_period_and_no_report() -> None:
     alert = with_template(samples.a_mailing(), "body.txt", source)
     delivery = samples.a_delivery()
     assert delivery.content is not None
-    assert render(alert, delivery, delivery.content, samples.a_user()).text == "True True 1 0\n"
+    assert (
+        render(alert, delivery, delivery.content, samples.a_user(), unsubscribe_url=samples.LINK).text
+        == "True True 1 0\n"
+    )
 
 
 # The columns of a report
@@ -131,7 +134,9 @@ COLUMNS = "{{ report.columns | join(' ') }}"
 def test_a_report_has_columns(given: tuple[str, ...], declared: tuple[str, ...], used: str) -> None:
     mailing = replace(with_template(SHIPMENTS, "body.txt", COLUMNS), attachment=declared)
     content = frozen([{"b": 1, "a": {"x": 2, "y": 3}}])
-    assert render(mailing, a_digest(), content, samples.a_user(), given).text == f"{used}\n"
+    assert (
+        render(mailing, a_digest(), content, samples.a_user(), given, unsubscribe_url=samples.LINK).text == f"{used}\n"
+    )
 
 
 def test_a_report_shows_values_of_any_kind_in_words() -> None:
@@ -183,7 +188,7 @@ def test_items_that_are_not_those_that_were_frozen_are_an_error_of_its_own(maili
     items = items_of(mailing, 3)
     content = Content(hash=frozen(items).hash, items=tuple(items[::-1]))
     with pytest.raises(ContentError, match=r"^content\.hash: the items are not those that were frozen$"):
-        render(mailing, a_digest(), content, samples.a_user())
+        render(mailing, a_digest(), content, samples.a_user(), unsubscribe_url=samples.LINK)
 
 
 @pytest.mark.parametrize("name", ["subject.txt", "body.mjml", "body.txt"])

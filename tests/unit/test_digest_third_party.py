@@ -88,7 +88,7 @@ def test_whatever_a_job_holds_sendgrid_takes_the_digest(job: dict[str, object], 
 
 
 def refusals(mailing: Mailing, said: Rendered) -> list[object]:
-    message = Message("u1_x", mailing.name, Recipient("u1@example.com", "Ada"), said)
+    message = Message("u1_x", mailing.name, Recipient("u1@example.com", "Ada"), said, samples.LINK)
     return [*problems(payload(message, samples.settings()))]
 
 

@@ -132,6 +132,29 @@ def test_a_folder_whose_name_cannot_be_part_of_an_id_is_refused(folder: Path, na
     assert problems(folder)[0].startswith(f"{name}/mailing.toml name: ")
 
 
+HIDDEN = ["", "{# {{ unsubscribe_url }} #}", "<!-- {{ unsubscribe_url }} -->", "unsubscribe_url"]
+HIDDEN += ["{% set unsubscribe_url = 1 %}"]
+
+
+@pytest.mark.parametrize("name", ["body.mjml", "body.txt"])
+@pytest.mark.parametrize("source", HIDDEN)
+def test_a_body_that_does_not_show_how_to_unsubscribe_is_refused(folder: Path, name: str, source: str) -> None:
+    (folder / "job-alert" / name).write_text(source)
+    assert problems(folder) == (f"job-alert/{name}: must show {{{{ unsubscribe_url }}}}, by which its reader stops it",)
+
+
+@pytest.mark.parametrize("shown", ["{{ unsubscribe_url }}", "{{preferences_url}}", "{{- unsubscribe_url | trim }}"])
+def test_a_body_may_show_it_in_any_words(folder: Path, shown: str) -> None:
+    (folder / "job-alert" / "body.txt").write_text(shown)
+    assert load(folder)["job-alert"].templates["body.txt"] == shown
+
+
+@pytest.mark.parametrize(("line", "title"), [("", "Job alert"), ('title = "New jobs"', "New jobs")])
+def test_readers_know_a_mailing_by_its_title_or_its_name(folder: Path, line: str, title: str) -> None:
+    declare(folder, f'guarantee = "at_most_once"\n{line}')
+    assert load(folder)["job-alert"].title == title
+
+
 @pytest.mark.parametrize("empty", ["", "nothing-here"])
 def test_no_mailing_at_all_is_refused(tmp_path: Path, empty: str) -> None:
     assert len(problems(tmp_path / empty)) == 1
@@ -139,6 +162,6 @@ def test_no_mailing_at_all_is_refused(tmp_path: Path, empty: str) -> None:
 
 def test_another_word_in_a_template_is_another_version(folder: Path) -> None:
     before = load(folder)["job-alert"].version
-    (folder / "job-alert" / "body.txt").write_text("Hi {{ user.name }}\n")
+    (folder / "job-alert" / "body.txt").write_text("Hi {{ user.name }}: {{ unsubscribe_url }}\n")
     after = load(folder)["job-alert"].version
     assert before == a_mailing().version != after

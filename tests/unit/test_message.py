@@ -1,6 +1,7 @@
 """The request to SendGrid: whatever names and texts come in, it is one that SendGrid takes."""
 
 import json
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from ledgermail.content import Rendered, one_line, render
 from ledgermail.delivery import Delivery
 from ledgermail.eligibility import Recipient, usable_address
 from ledgermail.message import Message, message_id, payload, safe_name
-from tests.samples import a_delivery, a_mailing, a_user, about, settings
+from tests.samples import LINK, a_delivery, a_mailing, a_user, about, settings
 
 CONTENT = Rendered("A job", "<p>A job</p>", "A job")
 
@@ -28,14 +29,14 @@ def request(
     **changes: str,
 ) -> dict[str, Any]:
     """The request as SendGrid reads it."""
-    message = Message(delivery_id, "job-alert", Recipient(address, name), content)
+    message = Message(delivery_id, "job-alert", Recipient(address, name), content, LINK)
     read: dict[str, Any] = json.loads(json.dumps(payload(message, settings(**changes))))
     return read
 
 
 def mail_of(delivery: Delivery, **user: object) -> Rendered:
     assert delivery.content is not None
-    return render(a_mailing(), delivery, delivery.content, a_user(**user))
+    return render(a_mailing(), delivery, delivery.content, a_user(**user), unsubscribe_url=LINK)
 
 
 def refusals(body: dict[str, Any]) -> list[object]:
@@ -67,6 +68,22 @@ def test_the_message_id_is_the_same_for_every_attempt_and_another_for_another_de
 
 def test_a_mail_names_its_delivery() -> None:
     assert request()["headers"]["X-Ledgermail-Delivery"] == "u1_j1"
+
+
+def test_a_mailbox_is_told_once_how_to_unsubscribe_by_one_post() -> None:
+    names = Counter(name.lower() for name in request()["headers"])
+    assert (names["list-unsubscribe"], names["list-unsubscribe-post"]) == (1, 1)
+    assert request()["headers"]["List-Unsubscribe"] == f"<{LINK}>"
+    assert request()["headers"]["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
+
+
+def test_sendgrid_adds_no_link_of_its_own_and_learns_no_token() -> None:
+    """Whatever the account's settings are: with its subscription tracking there would be a second List-Unsubscribe."""
+    assert request()["tracking_settings"] == {
+        "click_tracking": {"enable": False, "enable_text": False},
+        "subscription_tracking": {"enable": False},
+    }
+    assert refusals(request()) == []
 
 
 @pytest.mark.parametrize("archive", ["U1@Example.COM", "u1@example.com"])

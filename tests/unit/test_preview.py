@@ -64,7 +64,8 @@ def test_a_preview_of_own_data_says_what_they_say(tmp_path: Path, data: Path) ->
     assert main(["preview", "daily-digest", "--data", str(data), "--out", str(tmp_path)]) == 0
     text = (tmp_path / "body.txt").read_text("utf-8")
     assert text.startswith("Hello Zoë,\n\n9 new jobs match your search, 16 August 2026:")
-    assert text.endswith("\nand 7 more\n")
+    assert "\nand 7 more\n" in text
+    assert text.endswith("\nhttps://example.com/preferences?token=only-a-preview\n")
 
 
 def test_a_report_of_own_data_has_its_columns_in_their_order(tmp_path: Path, data: Path) -> None:

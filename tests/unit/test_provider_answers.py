@@ -16,9 +16,10 @@ from ledgermail.eligibility import Recipient
 from ledgermail.message import Message
 from ledgermail.outcomes import Accepted, Ambiguous, Misconfigured, Outcome, Rejected, Transient
 from ledgermail.provider import LONGEST_HOLD, SendGrid
-from tests.samples import settings
+from tests.samples import LINK, settings
 
-MESSAGE = Message("u1_j1", "job-alert", Recipient("u1@example.com", "Ada"), Rendered("A job", "<p>A job</p>", "A job"))
+CONTENT = Rendered("A job", "<p>A job</p>", "A job")
+MESSAGE = Message("u1_j1", "job-alert", Recipient("u1@example.com", "Ada"), CONTENT, LINK)
 SECOND = timedelta(seconds=1)
 
 

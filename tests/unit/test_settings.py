@@ -9,7 +9,7 @@ import pytest
 
 from emulator.process import ROOT
 from ledgermail.errors import ConfigurationError
-from ledgermail.settings import read
+from ledgermail.settings import SECRET_NAMES, read
 from tests.samples import ENVIRONMENT, settings
 
 
@@ -95,18 +95,31 @@ def test_a_key_that_no_header_carries_is_refused_and_not_told(key: str) -> None:
 @pytest.mark.parametrize(
     ("function", "missing"),
     [
-        ("deliver", ("SENDGRID_KEY",)),
+        ("deliver", ("SENDGRID_KEY", "TOKEN_KEY")),
         ("trigger", ("TRIGGER_KEY",)),
         ("scan", ()),
         ("", ()),
     ],
 )
 def test_a_secret_is_missed_only_where_its_function_runs(function: str, missing: tuple[str, ...]) -> None:
-    without = {"LEDGERMAIL_SENDGRID_KEY": None, "LEDGERMAIL_TRIGGER_KEY": None, "FUNCTION_TARGET": function}
+    without = {f"LEDGERMAIL_{name}": None for name in SECRET_NAMES} | {"FUNCTION_TARGET": function}
     if missing:
         assert problems(**without) == tuple(f"LEDGERMAIL_{name}: is missing" for name in missing)
     else:
         read({name: value for name, value in (ENVIRONMENT | without).items() if value is not None})
+
+
+@pytest.mark.parametrize("key", ["short", f"{'k' * 32},short", f",{'k' * 32}", f"{'k' * 32},", ","])
+def test_a_token_key_that_could_be_guessed_is_refused_and_not_told(key: str) -> None:
+    (problem,) = ours(TOKEN_KEY=key)
+    assert problem.startswith("LEDGERMAIL_TOKEN_KEY: each key must have at least 32 characters")
+    assert "kkk" not in problem
+
+
+def test_where_mail_is_really_sent_its_links_are_https() -> None:
+    assert problems(K_SERVICE="deliver") == (
+        "LEDGERMAIL_FUNCTION_URL: must be https: every mail has a link there, which unsubscribes",
+    )
 
 
 def test_a_secret_shows_in_no_text_of_the_settings() -> None:
@@ -158,6 +171,13 @@ def started(environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
     )
 
 
+DEPLOYED = {
+    "K_SERVICE": "deliver",
+    "FUNCTION_TARGET": "deliver",
+    "LEDGERMAIL_FUNCTION_URL": "https://{function}.example.com",
+}
+
+
 def test_a_deployed_function_with_bad_settings_does_not_start_and_names_all_that_is_wrong() -> None:
     bad = {"LEDGERMAIL_LEASE": "10s", "LEDGERMAIL_SENDER": "nobody", "FIRESTORE_EMULATOR_HOST": "127.0.0.1:1"}
     refused = started(ENVIRONMENT | bad | {"K_SERVICE": "deliver", "FUNCTION_TARGET": "deliver"})
@@ -168,7 +188,7 @@ def test_a_deployed_function_with_bad_settings_does_not_start_and_names_all_that
 
 
 def test_a_deployed_function_with_good_settings_starts() -> None:
-    assert started(ENVIRONMENT | {"K_SERVICE": "deliver", "FUNCTION_TARGET": "deliver"}).returncode == 0
+    assert started(ENVIRONMENT | DEPLOYED).returncode == 0
 
 
 def test_settings_wait_for_the_first_request_where_nothing_is_deployed() -> None:

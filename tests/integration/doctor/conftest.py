@@ -11,11 +11,12 @@ from emulator.firestore import Firestore
 from emulator.inbox import Inbox
 from emulator.tasks import CloudTasks
 from ledgermail.cli import main
+from ledgermail.settings import SECRET_NAMES
 from tests.samples import ENVIRONMENT
 
 Found = dict[str, tuple[str, str, str]]  # check -> verdict, said, to_do
 Examine = Callable[[], tuple[int, Found]]
-SECRETS = [ENVIRONMENT["LEDGERMAIL_SENDGRID_KEY"], ENVIRONMENT["LEDGERMAIL_TRIGGER_KEY"], "SG.wrong"]
+SECRETS = [*(ENVIRONMENT[f"LEDGERMAIL_{name}"] for name in SECRET_NAMES), "SG.wrong"]
 NOWHERE = "127.0.0.1:1"
 
 

@@ -47,7 +47,7 @@ def test_all_is_well_with_a_healthy_deployment_and_looking_costs_little_and_leav
 def test_each_thing_that_was_looked_at_is_one_line(world: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    told = ["settings", "mailings", "secret", "secret", "firestore", "indexes", "gate"]
+    told = ["settings", "mailings", "secret", "secret", "secret", "firestore", "indexes", "gate"]
     told += ["queue deliver", "queue upkeep", "key", "sender"]
     assert [line.partition(":")[0].split(maxsplit=1) for line in lines] == [["ok", check] for check in told]
 
@@ -70,8 +70,8 @@ def test_arguments_that_are_not_known_are_refused_without_looking() -> None:
 @pytest.mark.parametrize(
     ("variable", "value", "check", "said", "to_do"),
     [
-        ("LEDGERMAIL_SENDGRID_KEY", "", "secret", "LEDGERMAIL_SENDGRID_KEY is missing", "function `deliver`"),
-        ("LEDGERMAIL_TRIGGER_KEY", "", "secret", "LEDGERMAIL_TRIGGER_KEY is missing", "function `trigger`"),
+        ("LEDGERMAIL_SENDGRID_KEY", "", "secret", "LEDGERMAIL_SENDGRID_KEY is missing", "give it to `deliver` alone"),
+        ("LEDGERMAIL_TRIGGER_KEY", "", "secret", "LEDGERMAIL_TRIGGER_KEY is missing", "give it to `trigger` alone"),
         ("LEDGERMAIL_SENDGRID_KEY", "SG.wrong", "key", "does not accept it", "make a key with Mail Send"),
         ("LEDGERMAIL_SENDER", "a@other.org", "sender", "neither a@other.org nor other.org", "Sender Authentication"),
         ("LEDGERMAIL_SENDGRID_URL", f"http://{NOWHERE}", "sendgrid", "ConnectError", "LEDGERMAIL_SENDGRID_URL"),
@@ -109,6 +109,6 @@ def test_every_wrong_setting_is_named_and_what_needs_no_settings_is_looked_at(
     findings = json.loads(capsys.readouterr().out)["findings"]
     wrong = [finding["said"].partition(":")[0] for finding in findings if finding["verdict"] == "problem"]
     assert wrong == ["LEDGERMAIL_LOCATION", "LEDGERMAIL_PORJECT", "LEDGERMAIL_LEASE"]
-    assert [f["check"] for f in findings if f["verdict"] == "ok"] == ["mailings", "secret", "secret"]
+    assert [f["check"] for f in findings if f["verdict"] == "ok"] == ["mailings", "secret", "secret", "secret"]
     unseen = {f["check"]: f["said"] for f in findings if f["verdict"] == "unseen"}
     assert unseen == dict.fromkeys(["firestore", "indexes", "gate", "queues", "sender"], "needs the settings")

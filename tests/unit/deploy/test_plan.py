@@ -53,7 +53,9 @@ def test_each_function_reads_exactly_the_secrets_that_the_settings_say(target: T
     by_function = {function.name: function.secrets for function in FUNCTIONS if function.secrets}
     assert by_function == settings.SECRETS
     mounted = {
-        flags["function"][0]: [pair.partition("=")[0].removeprefix(settings.PREFIX) for pair in flags["set-secrets"]]
+        flags["function"][0]: [
+            pair.partition("=")[0].removeprefix(settings.PREFIX) for pair in flags["set-secrets"][0].split(",")
+        ]
         for command in commands(target)
         if "set-secrets" in (flags := flags_of(command))
     }
@@ -71,7 +73,7 @@ def test_the_environment_of_every_function_is_what_the_settings_accept(target: T
         if "function" not in flags:
             continue
         env = dict(pair.split("=", 1) for pair in flags["set-env-vars"])
-        secrets = {pair.partition("=")[0]: "key" for pair in flags.get("set-secrets", [])}
+        secrets = {pair.partition("=")[0]: "k" * 32 for pair in ",".join(flags.get("set-secrets", [])).split(",")}
         accepted = settings.read({**env, **secrets, "K_SERVICE": "x", "FUNCTION_TARGET": flags["function"][0]})
         assert flags["timeout"] == [f"{accepted.function_timeout.seconds}s"]
         assert accepted.function_timeout < accepted.lease
