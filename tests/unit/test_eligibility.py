@@ -5,11 +5,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from email_validator import validate_email
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ledgermail.delivery import TERMINAL, Status
-from ledgermail.eligibility import Expire, Leave, Recipient, Suppress, Verdict, judge, usable_address
+from ledgermail.eligibility import PLAIN, SPECIAL, Expire, Leave, Recipient, Suppress, Verdict, judge, usable_address
 from tests.samples import NOW, a_delivery, a_mailing, a_user
 
 MAILING = a_mailing()
@@ -138,6 +139,11 @@ def test_an_address_is_given_as_mail_carries_it(email: str, address: str) -> Non
 def test_any_text_is_a_usable_address_or_none(email: str) -> None:
     address = usable_address(email)
     assert address is None or (address.isascii() and address.isprintable() and address.count("@") == 1)
+
+
+@given(email=st.from_regex(PLAIN, fullmatch=True).filter(lambda email: not email.endswith(SPECIAL)))
+def test_what_needs_no_second_look_is_an_address_as_it_stands(email: str) -> None:
+    assert validate_email(email, check_deliverability=False).ascii_email == email
 
 
 @given(name=ANYTHING, email=ANYTHING, mailings=ANYTHING, suppressed=ANYTHING)

@@ -1,0 +1,121 @@
+"""What is measured runs on: a local Firestore, Cloud Tasks and SendGrid in processes of their own, and documents in bulk."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from google.cloud import firestore
+
+from emulator import firestore as local_firestore
+from emulator import inbox, tasks
+from emulator.cloud import LOCATION, create_queues
+from emulator.firestore import Firestore
+from emulator.inbox import Inbox
+from emulator.tasks import CloudTasks
+from ledgermail import ids
+from ledgermail.delivery import Content, Delivery, Guarantee, Status, to_document
+from ledgermail.page import content_hash
+from ledgermail.policy import Policy
+
+PROJECT = "bench"
+BATCH = 500  # documents a commit
+JOB = {"title": "Data Engineer", "company": "Acme", "url": "https://jobs.example.com/1", "city": "Berlin"}
+
+
+@dataclass(frozen=True)
+class Ground:
+    """The servers, and the environment in which the functions find them."""
+
+    store: Firestore
+    tasks: CloudTasks
+    inbox: Inbox
+    environment: Mapping[str, str]
+
+    @property
+    def db(self) -> firestore.Client:
+        """A new client."""
+        return self.store.client(PROJECT)
+
+
+@contextmanager
+def ground() -> Iterator[Ground]:
+    """Start the servers, and end them afterwards. Tasks are made and not dispatched: their queues are paused."""
+    with local_firestore.start("embedded") as store:
+        queues, mailbox = tasks.start(), inbox.start()
+        try:
+            parent = f"projects/{PROJECT}/locations/{LOCATION}"
+            create_queues(queues, parent)
+            with queues.client() as client:
+                for name in ("deliver", "upkeep"):
+                    client.pause_queue(name=f"{parent}/queues/{name}")
+            yield Ground(store, queues, mailbox, _environment(store, queues, mailbox))
+        finally:
+            mailbox.stop()
+            queues.stop()
+
+
+def _environment(store: Firestore, queues: CloudTasks, mailbox: Inbox) -> dict[str, str]:
+    return {
+        "FIRESTORE_EMULATOR_HOST": store.host,
+        "CLOUD_TASKS_EMULATOR_HOST": queues.host,
+        "LEDGERMAIL_PROJECT": PROJECT,
+        "LEDGERMAIL_LOCATION": LOCATION,
+        "LEDGERMAIL_FUNCTION_URL": "http://127.0.0.1:9/{function}",
+        "LEDGERMAIL_TASK_ACCOUNT": "tasks@bench.iam.gserviceaccount.com",
+        "LEDGERMAIL_SENDER": "alerts@example.com",
+        "LEDGERMAIL_SENDGRID_URL": mailbox.url,
+        "LEDGERMAIL_SENDGRID_KEY": inbox.DEFAULT_KEY,
+        "LEDGERMAIL_TRIGGER_KEY": "bench-trigger-key",
+    }
+
+
+def write(
+    db: firestore.Client, collection: str, count: int, document: Callable[[int], tuple[str, dict[str, Any]]]
+) -> None:
+    """Write so many documents, each an (id, fields) by its number, 500 a commit."""
+    for start in range(0, count, BATCH):
+        batch = db.batch()
+        for number in range(start, min(start + BATCH, count)):
+            document_id, fields = document(number)
+            batch.set(db.collection(collection).document(document_id), fields)
+        batch.commit()
+
+
+def user(number: int) -> tuple[str, dict[str, Any]]:
+    """A user who wants alerts."""
+    mailings = {"job-alert": {"active": True}}
+    return f"u{number}", {"email": f"u{number}@example.com", "name": "Ada", "timezone": "UTC", "mailings": mailings}
+
+
+def match(number: int, users: int, at: datetime) -> tuple[str, dict[str, Any]]:
+    """A match, of one of so many users in turn."""
+    return f"m{number}", {"user_id": f"u{number % users}", "job_id": f"j{number}", "matched_at": at, "job": JOB}
+
+
+def delivery(number: int, status: Status = Status.PENDING, *, users: int = 1, **changes: Any) -> Delivery:
+    """A delivery in this status, of one of so many users in turn; a pending one is due now, others ended a day ago."""
+    user_id, job_id, now = f"u{number % users}", f"j{number}", datetime.now(UTC)
+    delivery_id, items = ids.delivery_id(user_id, job_id), ({**JOB, "job_id": job_id},)
+    ended = {"settled_at": now - timedelta(days=1), "prune_at": now + timedelta(days=29), "attempt": 1, "claim_id": "c"}
+    fields: dict[str, Any] = {
+        "id": delivery_id,
+        "mailing": "job-alert",
+        "guarantee": Guarantee.AT_MOST_ONCE,
+        "run_key": ids.run_key("job-alert", now.date().isoformat()),
+        "user_id": user_id,
+        "subject": job_id,
+        "status": status,
+        "due_at": now,
+        "created_at": now,
+        "shard": ids.shard_of(delivery_id, 4),
+        "content": Content(hash=content_hash(items), items=items if status is Status.PENDING else None),
+    }
+    fields |= {"wake_at": now + Policy().slack} if status is Status.PENDING else ended
+    return Delivery(**(fields | changes))
+
+
+def delivery_document(made: Delivery) -> tuple[str, dict[str, Any]]:
+    """A delivery as it is written."""
+    return made.id, to_document(made)
