@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ledgermail.intake import Intake
     from ledgermail.ledger import Ledger
     from ledgermail.links import Links
+    from ledgermail.operations import Operations
     from ledgermail.prune import Pruner
     from ledgermail.reports import Reports
     from ledgermail.scan import Scanner
@@ -187,6 +188,22 @@ class App:
         from ledgermail.suppressions import Suppressions
 
         return Suppressions(self.client)
+
+    @cached_property
+    def operations(self) -> "Operations":
+        """What operators do."""
+        from ledgermail.audits import Audits
+        from ledgermail.operations import Operations
+
+        return Operations(
+            ledger=self.ledger,
+            gates=self.gates,
+            tasks=self.tasks,
+            suppressions=self.suppressions,
+            audits=Audits(self.client),
+            mailings=self.mailings,
+            clock=self.clock,
+        )
 
     @cached_property
     def statuses(self) -> "Statuses":

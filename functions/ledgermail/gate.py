@@ -10,7 +10,7 @@ from google.cloud import firestore
 
 from ledgermail.clock import Clock
 from ledgermail.log import log
-from ledgermail.store import call, ledger_errors
+from ledgermail.store import Write, call, ledger_errors, nothing
 
 KEPT_SECONDS = 5.0  # how old an instance's reading may be: one read in 5 s, however many deliveries
 PAUSED_WAIT = timedelta(seconds=60)  # what a task is told to wait while an operator holds mail back
@@ -39,6 +39,7 @@ class Gates:
     """The gate in Firestore. Raises LedgerUnavailable when Firestore gives no usable answer."""
 
     def __init__(self, client: firestore.Client, clock: Clock) -> None:
+        self._client = client
         self._reference = client.collection("state").document("gate")
         self._clock = clock
         self._lock = Lock()
@@ -64,9 +65,18 @@ class Gates:
         log("breaker.opened", severity="WARNING", until=until.isoformat(), reason=reason)
         self._write({"breaker": {"open_until": until, "reason": reason}})
 
-    def pause(self, paused: bool) -> None:
-        """Hold all mail back, or no longer."""
-        self._write({"paused": paused})
+    def pause(self, paused: bool, audit: Write = nothing) -> bool:
+        """Hold all mail back, or no longer; whether that was news. The audit is committed with it."""
+        with self._lock:
+            if self._fetch().paused == paused:
+                return False
+            batch = self._client.batch()
+            batch.set(self._reference, {"paused": paused}, merge=True)
+            audit(batch)
+            with ledger_errors("write the gate"):
+                batch.commit(**call())
+            self._read_at = float("-inf")
+        return True
 
     def _fetch(self) -> Gate:
         with ledger_errors("read the gate"):

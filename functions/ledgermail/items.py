@@ -45,7 +45,7 @@ class Items:
             return Found(delivery.content, frozen=delivery.content)
         if delivery.topic is not None and delivery.version is not None:
             return self._report(delivery, delivery.topic, delivery.version)
-        return self._digest(delivery)
+        return self._digest(delivery) if delivery.period_end else self._alert(delivery)
 
     def newest(self, user_id: str, start: datetime | None, before: datetime | None) -> tuple[list[Document], int]:
         """A user's newest matches from `start` on and before that time, by id, and where there may be more, how many."""
@@ -74,6 +74,18 @@ class Items:
                 f"reports/{topic}/versions/{version}: content.hash: is not the version that was frozen"
             )
         return Found(content, _columns(document), Content(hash=content.hash, total=content.total))
+
+    def _alert(self, delivery: Delivery) -> Found | None:
+        """The job of an alert that was opened again: what was frozen went when it ended. None when its match went, too."""
+        query = self._matches.where(filter=FieldFilter("user_id", "==", delivery.user_id))
+        query = query.where(filter=FieldFilter("job_id", "==", delivery.subject)).limit(1)
+        with ledger_errors("read an alert's match"):
+            matches, _ = read_matches([(s.id, s.to_dict() or {}) for s in query.stream(**call())])
+        items = tuple({**match.job, "job_id": match.job_id} for match in matches)
+        if not items:
+            return None
+        content = Content(hash=content_hash(items), items=items)
+        return Found(content, frozen=content)
 
     def _digest(self, delivery: Delivery) -> Found | None:
         """The user's matches in [period_start, period_end), the newest first, each job once."""

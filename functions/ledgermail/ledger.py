@@ -1,12 +1,13 @@
 """The ledger: the only place where a delivery is read or changed."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from google.cloud import firestore
+from google.cloud.firestore_v1.base_query import FieldFilter
 
 from ledgermail import ids
 from ledgermail.delivery import TERMINAL, Delivery, Document, Failure, Status, from_document, to_document
@@ -20,10 +21,10 @@ USERS = "users"
 CHANGE_TRIES = 5  # each lost race means that somebody else got on; more than this many is not a race any more
 
 Transition = Callable[[Delivery], Delivery]
-Beside = Callable[[firestore.WriteBatch], None]
+Beside = Callable[[firestore.WriteBatch, Delivery, Delivery], None]  # before and after the change
 
 
-def nothing_beside(_batch: firestore.WriteBatch) -> None:
+def nothing_beside(_batch: firestore.WriteBatch, _before: Delivery, _after: Delivery) -> None:
     """What most changes commit besides themselves."""
 
 
@@ -82,6 +83,13 @@ class Ledger:
         documents = zip(user_ids, (snapshot.to_dict() for snapshot in snapshots), strict=True)
         return {user_id: document for user_id, document in documents if document is not None}
 
+    def newest_of(self, user_id: str, limit: int) -> list[Delivery]:
+        """A user's deliveries, the newest first; as many reads. Those that cannot be read as one are left out."""
+        query = self._deliveries.where(filter=FieldFilter("user_id", "==", user_id))
+        query = query.order_by("created_at", direction=firestore.Query.DESCENDING)
+        with ledger_errors("read a user's deliveries"):
+            return [found.delivery for found in _readable(query.limit(limit).stream(**call())).values()]
+
     def change(
         self,
         delivery_id: str,
@@ -103,7 +111,9 @@ class Ledger:
             changed = transition(stored.delivery)
             if changed == stored.delivery:
                 return stored
-            written_at = self._write(delivery_id, _difference(stored.delivery, changed), stored.written_at, beside)
+            batch = self._client.batch()
+            beside(batch, stored.delivery, changed)
+            written_at = self._write(delivery_id, _difference(stored.delivery, changed), stored.written_at, batch)
             if written_at is not None:
                 return Stored(changed, written_at, stored.read_at)
         raise LedgerUnavailable(f"change: no commit of {delivery_id} came through in {CHANGE_TRIES} tries")
@@ -114,7 +124,7 @@ class Ledger:
         Where somebody was faster with one of them, or the commit's answer was lost, each is changed by itself. Those that
         do not exist, or cannot be read, are not in the result. Raises what the transitions raise.
         """
-        found = self._readable(list(asked))
+        found = _readable(self._read(*(self._deliveries.document(delivery_id) for delivery_id in asked)))
         changed = {delivery_id: asked[delivery_id](stored.delivery) for delivery_id, stored in found.items()}
         differing = {delivery_id for delivery_id, stored in found.items() if changed[delivery_id] != stored.delivery}
         batch = self._client.batch()
@@ -128,16 +138,6 @@ class Ledger:
                 with suppress(InvalidDocument, NewerSchema):  # deleted, or made unreadable, since it was read
                     changed[delivery_id] = self.change(delivery_id, asked[delivery_id]).delivery
         return changed
-
-    def _readable(self, delivery_ids: list[str]) -> dict[str, Stored]:
-        found = {}
-        for snapshot in self._read(*(self._deliveries.document(delivery_id) for delivery_id in delivery_ids)):
-            try:
-                found[snapshot.id] = stored(snapshot)
-            except (InvalidDocument, NewerSchema) as problem:
-                if snapshot.exists:
-                    log("delivery.not_read", severity="WARNING", delivery_id=snapshot.id, problem=str(problem))
-        return found
 
     def read(self, delivery_id: str) -> Stored:
         """Read one delivery. Raises InvalidDocument (also when there is none) and NewerSchema."""
@@ -167,13 +167,12 @@ class Ledger:
         return self._write(document.id, fields, document.update_time) is not None
 
     def _write(
-        self, delivery_id: str, fields: Document, written_at: datetime, beside: Beside = nothing_beside
+        self, delivery_id: str, fields: Document, written_at: datetime, batch: firestore.WriteBatch | None = None
     ) -> datetime | None:
         """Write under the precondition that nobody has since; None when that is not known to have worked."""
-        batch = self._client.batch()
+        batch = batch or self._client.batch()
         option = self._client.write_option(last_update_time=written_at)
         batch.update(self._deliveries.document(delivery_id), fields, option=option)
-        beside(batch)
         return _committed(batch)
 
     def _read(self, *references: firestore.DocumentReference) -> list[Snapshot]:
@@ -183,10 +182,22 @@ class Ledger:
             return [snapshots[reference.path] for reference in references]
 
 
+def _readable(snapshots: Iterable[Snapshot]) -> dict[str, Stored]:
+    """The deliveries by id, without what does not exist or cannot be read as one."""
+    found = {}
+    for snapshot in snapshots:
+        try:
+            found[snapshot.id] = stored(snapshot)
+        except (InvalidDocument, NewerSchema) as problem:
+            if snapshot.exists:
+                log("delivery.not_read", severity="WARNING", delivery_id=snapshot.id, problem=str(problem))
+    return found
+
+
 def _committed(batch: firestore.WriteBatch) -> datetime | None:
-    """When the first write of a batch was committed; None when it is not known to have been."""
+    """When a batch was committed, by its last write; None when it is not known to have been."""
     try:
-        return moment(batch.commit(**call())[0].update_time)
+        return moment(batch.commit(**call())[-1].update_time)
     except TROUBLE:
         return None
 

@@ -1,6 +1,6 @@
 """How we talk to Firestore: one client, our own time limits, its errors turned into one of ours."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -22,6 +22,12 @@ RETRY = Retry(
     timeout=CALL_SECONDS,
 )
 Snapshot = firestore.DocumentSnapshot[Any]
+Write = Callable[[firestore.WriteBatch], None]  # what is committed beside something else
+
+
+def nothing(_batch: firestore.WriteBatch) -> None:
+    """What most commit beside it."""
+
 
 # What google-cloud-firestore raises when it cannot do what was asked: bare ValueErrors too (an exhausted or unbegun
 # transaction), which is why only single calls stand under these.

@@ -9,8 +9,8 @@ from google.cloud.firestore_v1.base_query import FieldFilter
 
 from ledgermail import ids
 from ledgermail.errors import LedgerUnavailable
-from ledgermail.ledger import CHANGE_TRIES, USERS, Beside, nothing_beside
-from ledgermail.store import TROUBLE, call, ledger_errors
+from ledgermail.ledger import CHANGE_TRIES, USERS
+from ledgermail.store import TROUBLE, Write, call, ledger_errors, nothing
 from ledgermail.suppression import Cause, suppressed_by
 
 MOST_OF_ADDRESS = 10  # users that share one address
@@ -35,9 +35,7 @@ class Suppressions:
 
         return self._change(user_id, suppress) is not None
 
-    def lift(
-        self, user_id: str, *, by: str, now: datetime, beside: Beside = nothing_beside
-    ) -> Mapping[str, Any] | None:
+    def lift(self, user_id: str, *, by: str, now: datetime, audit: Write) -> Mapping[str, Any] | None:
         """End a user's suppression; what it said, or None when there was none. What happened until now does not count again."""
 
         def lift(user: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -45,7 +43,7 @@ class Suppressions:
                 return None
             return {"suppressed": firestore.DELETE_FIELD, "suppression_lifted": {"at": now, "by": by}}
 
-        before = self._change(user_id, lift, beside)
+        before = self._change(user_id, lift, audit)
         return None if before is None else before.get("suppressed")
 
     def of_address(self, email: str) -> list[str]:
@@ -62,7 +60,7 @@ class Suppressions:
             found = query.limit(limit).stream(**call())
             return [(snapshot.id, (snapshot.to_dict() or {})["suppressed"]) for snapshot in found]
 
-    def _change(self, user_id: str, change: Change, beside: Beside = nothing_beside) -> Mapping[str, Any] | None:
+    def _change(self, user_id: str, change: Change, beside: Write = nothing) -> Mapping[str, Any] | None:
         """Change a user's document as long as nobody was faster; how it was before, or None when nothing changed."""
         reference, before = self._users.document(ids.user_key(user_id)), None
         for _ in range(CHANGE_TRIES):

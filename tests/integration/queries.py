@@ -22,7 +22,7 @@ LATER = timedelta(days=31)
 
 def ask_everything(app: App, ground: Ground, *, count: int) -> None:
     """Scan so many matches, look back, report, sweep (while mail is held back, too) and prune as many deliveries; then all
-    that digests and reports ask.
+    that digests and reports, and at last operators ask.
     """
     seed(ground, count)
     scanner = scanner_of(app)
@@ -39,6 +39,7 @@ def ask_everything(app: App, ground: Ground, *, count: int) -> None:
     ground.put([a_delivery(Status.ACCEPTED, id=delivery.id) for delivery in many])
     replace(app.pruner, clock=at(LATER)).prune(Pass(prune_id="p1"))
     ask_for_digests(App(app.settings, SHIPPED, Clock(now=lambda: day(0))), ground)
+    ask_for_operators(app)
 
 
 def ask_for_digests(app: App, ground: Ground) -> None:
@@ -57,3 +58,13 @@ def ask_for_digests(app: App, ground: Ground) -> None:
     many = {f"long{n}": a_match(job_id=f"j{n}", matched_at=day(0, 1 + n / 100)) for n in range(MOST_FROZEN)}
     ground.matches(many)
     app.worker.items.of(a_delivery(content=None, period_start=day(0, 0), period_end=day(0, 8)))
+
+
+def ask_for_operators(app: App) -> None:
+    """What became of a user's mail, who did what, who is suppressed, whose address it is."""
+    app.ledger.newest_of("u1", 1)
+    app.worker.items.of(a_delivery(content=None))
+    app.suppressions.newest(1)
+    app.suppressions.of_address("u1@example.com")
+    for about in ({}, {"delivery_id": "u1_j1"}, {"user_id": "u1"}):
+        app.operations.audits.newest(**about)

@@ -25,6 +25,9 @@ ASKED = {
     "run_key,status": "count a run's deliveries",
     "mailing,shard,unfinished_since": "read the oldest",
     "user_id,mailing,period_end": "read the last digest",
+    "user_id,created_at": "read a user's deliveries",
+    "delivery_id,at": "read the audit",
+    "user_id,at": "read the audit",
     "user_id,matched_at": "read the period's matches",
 }
 
@@ -65,6 +68,9 @@ def fields_of_a_delivery() -> set[str]:
         "last_error": Failure(category="transient", code="503", detail="x"),
         "first_claimed_at": NOW,
         "first_attempt_at": NOW,
+        "doubted_at": NOW,
+        "evidence_at": NOW,
+        "reopened_at": NOW,
         "events": {"processed": NOW},
         "claim_id": "c1",
         "period_start": NOW,
