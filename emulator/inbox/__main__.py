@@ -9,8 +9,13 @@ from flask import Flask
 from typing_extensions import override
 from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
 
+from emulator.clock import Clock
 from emulator.inbox import DEFAULT_KEY, DEFAULT_VERIFIED, FULL_ACCESS, account, control, pages, sending
 from emulator.inbox.account import Account
+from emulator.inbox.events import control as events
+from emulator.inbox.events.outbox import Outbox
+from emulator.inbox.events.plan import read_plan
+from emulator.inbox.events.webhook import Webhook
 from emulator.inbox.faults import Plan
 from emulator.inbox.resend import sending as resend
 from emulator.inbox.shared import Shared
@@ -42,7 +47,7 @@ class Server(ThreadedWSGIServer):
             super().shutdown_request(request)
 
 
-def create_app(shared: Shared) -> Flask:
+def create_app(shared: Shared, webhook: Webhook) -> Flask:
     """Everything that speaks HTTP, as one Flask application."""
     app = Flask(__name__)
     app.config["PROPAGATE_EXCEPTIONS"] = True  # a cut connection must reach the server, not become an answer
@@ -51,7 +56,8 @@ def create_app(shared: Shared) -> Flask:
     app.register_blueprint(resend.blueprint(shared))
     app.register_blueprint(account.blueprint(shared.account))
     app.register_blueprint(control.blueprint(shared))
-    app.register_blueprint(pages.blueprint(shared.mailbox))
+    app.register_blueprint(events.blueprint(shared, webhook.start))
+    app.register_blueprint(pages.blueprint(shared))
     return app
 
 
@@ -59,15 +65,23 @@ def main() -> None:
     """Serve on loopback until the parent ends."""
     given = _given()
     verified = frozenset(name.lower() for name in given.verified or DEFAULT_VERIFIED)
-    shared = Shared(Account(given.key, verified, frozenset(given.scope or FULL_ACCESS)))
-    server = Server("127.0.0.1", given.port, create_app(shared), Handler)
+    clock = Clock()
+    outbox = Outbox(clock)
+    shared = Shared(Account(given.key, verified, frozenset(given.scope or FULL_ACCESS)), clock, outbox)
+    webhook = Webhook(outbox, clock)
+    if given.events_url:
+        outbox.use(read_plan({"url": given.events_url}))
+        webhook.start()
+    server = Server("127.0.0.1", given.port, create_app(shared, webhook), Handler)
     relay = Relay(given.smtp_port, shared)
     serving = threading.Thread(target=server.serve_forever)
     serving.start()
-    announce(url=f"http://127.0.0.1:{server.server_port}", smtp_port=str(relay.port))
+    url = f"http://127.0.0.1:{server.server_port}"
+    announce(url=url, smtp_port=str(relay.port), events_key=webhook.public_key)
     with suppress(KeyboardInterrupt):
         until_parent_ends()
     shared.faults.use(Plan())  # what hangs ends now
+    webhook.stop()
     relay.stop()
     server.shutdown()
     serving.join()
@@ -81,6 +95,7 @@ def _given() -> argparse.Namespace:
     parser.add_argument("--key", default=DEFAULT_KEY, help="the SendGrid API key that is accepted")
     parser.add_argument("--verified", action="append", help="a verified address or domain; repeat for more")
     parser.add_argument("--scope", action="append", help="what the SendGrid key may do; repeat for more")
+    parser.add_argument("--events-url", help="where SendGrid's events are posted; without it, nowhere yet")
     return parser.parse_args()
 
 

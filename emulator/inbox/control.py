@@ -2,10 +2,11 @@
 
 from dataclasses import asdict
 from datetime import timedelta
-from typing import Any
 
 from flask import Blueprint, Response, abort, jsonify, request
 
+from emulator.inbox import one_click
+from emulator.inbox.asked import json_body, refusal
 from emulator.inbox.faults import Fault, FaultPlanError, Faults, Plan, read_plan
 from emulator.inbox.mails import Mail
 from emulator.inbox.shared import Shared
@@ -19,10 +20,12 @@ def blueprint(shared: Shared) -> Blueprint:
 
     @routes.post("/clock")
     def advance() -> Response:
-        seconds = _body().get("advance_seconds")
+        seconds = json_body().get("advance_seconds")
         if not isinstance(seconds, int | float) or seconds < 0:
-            abort(_refusal("advance_seconds is a number, at least 0"))
-        return jsonify(now=shared.clock.advance(timedelta(seconds=seconds)).isoformat())
+            abort(refusal("advance_seconds is a number, at least 0"))
+        now = shared.clock.advance(timedelta(seconds=seconds))
+        shared.outbox.wake()
+        return jsonify(now=now.isoformat())
 
     return routes
 
@@ -46,6 +49,11 @@ def _mail_routes(routes: Blueprint, shared: Shared) -> None:
         mail = mailbox.get(mail_id) or abort(404)
         return jsonify({**as_json(mail), "raw": mail.raw})
 
+    @routes.post("/api/mails/<mail_id>/unsubscribe")
+    def unsubscribe(mail_id: str) -> Response:
+        url = one_click.target(mailbox.get(mail_id) or abort(404))
+        return jsonify(asdict(one_click.unsubscribe(url))) if url else abort(refusal("the mail offers no one-click"))
+
     @routes.delete("/api/mails")
     def clear() -> Response:
         shared.clear()
@@ -57,16 +65,16 @@ def _mail_routes(routes: Blueprint, shared: Shared) -> None:
 
     @routes.get("/api/stats")
     def stats() -> Response:
-        return jsonify({**mailbox.stats(), "hanging": shared.faults.hanging})
+        return jsonify({**mailbox.stats(), "hanging": shared.faults.hanging, "events": shared.outbox.stats()})
 
 
 def _fault_routes(routes: Blueprint, faults: Faults) -> None:
     @routes.put("/faults")
     def use() -> Response:
         try:
-            faults.use(read_plan(_body()))
+            faults.use(read_plan(json_body()))
         except FaultPlanError as error:
-            abort(_refusal(str(error)))
+            abort(refusal(str(error)))
         return Response(status=204)
 
     @routes.delete("/faults")
@@ -76,10 +84,10 @@ def _fault_routes(routes: Blueprint, faults: Faults) -> None:
 
     @routes.post("/faults/next")
     def order() -> Response:
-        wanted = _body()
+        wanted = json_body()
         times = wanted.get("times", 1)
         if wanted.get("fault") not in list(Fault) or type(times) is not int or times < 1:
-            abort(_refusal(f"fault is one of {', '.join(Fault)}; times is an integer, at least 1"))
+            abort(refusal(f"fault is one of {', '.join(Fault)}; times is an integer, at least 1"))
         faults.order(Fault(wanted["fault"]), times)
         return Response(status=204)
 
@@ -105,14 +113,3 @@ def as_json(mail: Mail) -> dict[str, object]:
         "custom_args": mail.custom_args,
         "attachments": [asdict(file) for file in mail.attachments],
     }
-
-
-def _body() -> dict[str, Any]:
-    body = request.get_json(force=True, silent=True)
-    return body if isinstance(body, dict) else abort(_refusal("the body is a JSON object"))
-
-
-def _refusal(reason: str) -> Response:
-    answer = jsonify(error=reason)
-    answer.status_code = 400
-    return answer

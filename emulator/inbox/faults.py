@@ -3,11 +3,14 @@
 import hashlib
 import threading
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import accumulate
 from types import NoneType
+from typing import TypeVar
+
+Kind = TypeVar("Kind")
 
 
 class FaultPlanError(Exception):
@@ -79,11 +82,20 @@ def drawn(plan: Plan, key: str, nth: int) -> Fault | None:
     """The fault of the ``nth`` try (from 1) of the message ``key``: the same for the same plan, always."""
     if plan.only_first is not None and nth > plan.only_first:
         return None
-    digest = hashlib.sha256(f"{plan.seed}:{nth}:{key}".encode(errors="replace")).digest()
-    share = int.from_bytes(digest[:8]) / 2**64
-    kinds = [kind for kind in Fault if kind in plan.rates]
-    bounds = accumulate(plan.rates[kind] for kind in kinds)
-    return next((kind for kind, bound in zip(kinds, bounds, strict=True) if share < bound), None)
+    return picked(Fault, plan.rates, share_of(f"{plan.seed}:{nth}:{key}"))
+
+
+def share_of(text: str) -> float:
+    """A number from 0 up to 1 that stands for a text: as good as drawn, and always the same."""
+    digest = hashlib.sha256(text.encode(errors="replace")).digest()
+    return int.from_bytes(digest[:8]) / 2**64
+
+
+def picked(kinds: Iterable[Kind], rates: Mapping[Kind, float], share: float) -> Kind | None:
+    """The kind in whose part of the whole ``share`` lies, the kinds side by side by their rates; None beyond them."""
+    rated = [kind for kind in kinds if kind in rates]
+    bounds = accumulate(rates[kind] for kind in rated)
+    return next((kind for kind, bound in zip(rated, bounds, strict=True) if share < bound), None)
 
 
 class Faults:

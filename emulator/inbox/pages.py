@@ -6,8 +6,10 @@ from urllib.parse import urlencode
 
 from flask import Blueprint, Response, abort, render_template, request
 
-from emulator.inbox.mails import Mail, Mailbox
+from emulator.inbox import one_click
+from emulator.inbox.mails import Mail
 from emulator.inbox.shapes import Address
+from emulator.inbox.shared import Shared
 
 MAILS_A_PAGE = 50
 VIEWS = ("html", "text", "headers", "request")
@@ -61,9 +63,10 @@ def shown(address: Address) -> str:
     return f"{address['name']} <{address['email']}>" if address.get("name") else address["email"]
 
 
-def blueprint(mailbox: Mailbox) -> Blueprint:
+def blueprint(shared: Shared) -> Blueprint:
     """The pages as Flask routes."""
     routes = Blueprint("pages", __name__)
+    mailbox = shared.mailbox
     routes.add_app_template_filter(shown)
 
     @routes.after_request
@@ -81,11 +84,26 @@ def blueprint(mailbox: Mailbox) -> Blueprint:
     @routes.get("/mails/<mail_id>")
     def one(mail_id: str) -> str:
         mail = mailbox.get(mail_id) or abort(404)
+        return _page(mail)
+
+    @routes.post("/mails/<mail_id>")
+    def unsubscribe(mail_id: str) -> str:
+        mail = mailbox.get(mail_id) or abort(404)
+        return _page(mail, one_click.unsubscribe(one_click.target(mail) or abort(404)))
+
+    def _page(mail: Mail, answered: one_click.Answered | None = None) -> str:
         view = request.args.get("view", "html" if mail.html else "text")
         if view not in VIEWS:
             abort(404)
-        raw = json.dumps(mail.raw, indent=2, ensure_ascii=False) if view == "request" else ""
-        return render_template("mail.html", mail=mail, view=view, raw=raw)
+        return render_template(
+            "mail.html",
+            mail=mail,
+            view=view,
+            raw=json.dumps(mail.raw, indent=2, ensure_ascii=False) if view == "request" else "",
+            events=shared.outbox.of(mail.id),
+            unsubscribe_url=one_click.target(mail),
+            answered=answered,
+        )
 
     @routes.get("/mails/<mail_id>/html")
     def html(mail_id: str) -> Response:

@@ -10,6 +10,7 @@ from flask import Blueprint, Response, request
 from emulator.clock import Clock
 from emulator.inbox import failing
 from emulator.inbox.account import FORBIDDEN, SEND, Account, errors
+from emulator.inbox.events.happening import happenings
 from emulator.inbox.faults import KEEPING, Fault, Faults
 from emulator.inbox.mails import DELIVERY_ID, mails_of
 from emulator.inbox.shapes import BAD_REQUEST, Problem, SendBody
@@ -42,7 +43,8 @@ def blueprint(shared: Shared) -> Blueprint:
         message_id = secrets.token_urlsafe(16)
         sandbox = checked.get("mail_settings", {}).get("sandbox_mode", {}).get("enable")
         if not sandbox and (fault is None or fault in KEEPING):
-            mailbox.keep(mails_of(checked, message_id, clock.now()))
+            kept = mailbox.keep(mails_of(checked, message_id, clock.now()))
+            shared.outbox.put(happenings(kept, shared.outbox.plan, clock.now()))
         accepted = Response(status=200 if sandbox else 202, headers={"X-Message-Id": message_id})
         answer = failing.answer(fault, accepted, faults, lambda met: _refusal(met, faults, clock))
         mailbox.count(str(answer.status_code) if answer else "none", fault)
