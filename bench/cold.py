@@ -36,7 +36,7 @@ class Start:
 
 def measure(ground: Ground, rounds: int) -> Section:
     """Every function of main.py and the bare one in turn, so many times."""
-    grounds.write(ground.db, "users", 1, grounds.user)
+    grounds.write(ground.db, "users", grounds.USERS, grounds.user)
     grounds.write(ground.db, "deliveries", DELIVERIES, lambda n: grounds.delivery_document(grounds.delivery(n)))
     functions, waiting = ["bare", *names()], iter(range(DELIVERIES))
 

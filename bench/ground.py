@@ -10,7 +10,7 @@ from google.cloud import firestore
 
 from emulator import firestore as local_firestore
 from emulator import inbox, tasks
-from emulator.cloud import LOCATION, create_queues
+from emulator.cloud import LOCATION, PROJECT, create_queues, environment_of
 from emulator.firestore import Firestore
 from emulator.inbox import Inbox
 from emulator.tasks import CloudTasks
@@ -19,8 +19,8 @@ from ledgermail.delivery import Content, Delivery, Guarantee, Status, to_documen
 from ledgermail.page import content_hash
 from ledgermail.policy import Policy
 
-PROJECT = "bench"
 BATCH = 500  # documents a commit
+USERS = 50  # among whom matches and deliveries are shared out
 JOB = {"title": "Data Engineer", "company": "Acme", "url": "https://jobs.example.com/1", "city": "Berlin"}
 
 
@@ -57,18 +57,9 @@ def ground() -> Iterator[Ground]:
 
 
 def _environment(store: Firestore, queues: CloudTasks, mailbox: Inbox) -> dict[str, str]:
-    return {
-        "FIRESTORE_EMULATOR_HOST": store.host,
-        "CLOUD_TASKS_EMULATOR_HOST": queues.host,
-        "LEDGERMAIL_PROJECT": PROJECT,
-        "LEDGERMAIL_LOCATION": LOCATION,
-        "LEDGERMAIL_FUNCTION_URL": "http://127.0.0.1:9/{function}",
-        "LEDGERMAIL_TASK_ACCOUNT": "tasks@bench.iam.gserviceaccount.com",
-        "LEDGERMAIL_SENDER": "alerts@example.com",
-        "LEDGERMAIL_SENDGRID_URL": mailbox.url,
-        "LEDGERMAIL_SENDGRID_KEY": inbox.DEFAULT_KEY,
-        "LEDGERMAIL_TRIGGER_KEY": "bench-trigger-key",
-    }
+    """As the local cloud's, for callers without a token."""
+    environment = environment_of(store, queues, mailbox, port=9)
+    return {name: value for name, value in environment.items() if name != "LEDGERMAIL_AUDIENCE"}
 
 
 def write(
@@ -94,7 +85,7 @@ def match(number: int, users: int, at: datetime) -> tuple[str, dict[str, Any]]:
     return f"m{number}", {"user_id": f"u{number % users}", "job_id": f"j{number}", "matched_at": at, "job": JOB}
 
 
-def delivery(number: int, status: Status = Status.PENDING, *, users: int = 1, **changes: Any) -> Delivery:
+def delivery(number: int, status: Status = Status.PENDING, *, users: int = USERS, **changes: Any) -> Delivery:
     """A delivery in this status, of one of so many users in turn; a pending one is due now, others ended a day ago."""
     user_id, job_id, now = f"u{number % users}", f"j{number}", datetime.now(UTC)
     delivery_id, items = ids.delivery_id(user_id, job_id), ({**JOB, "job_id": job_id},)

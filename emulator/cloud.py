@@ -75,7 +75,7 @@ def start(
         store, queues, mailbox = _start_servers(kind, ports, stack)
         create_queues(queues)
         port = ports.functions or free_port()
-        environment = {**_environment(store, queues, mailbox, port), **(overrides or {})}
+        environment = {**environment_of(store, queues, mailbox, port), **(overrides or {})}
         pids = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         functions = _serve(port, pids, environment, log)
         stack.callback(functions.server.stop)
@@ -127,9 +127,10 @@ def _queue(declared: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _environment(
+def environment_of(
     store: firestore.Firestore, queues: tasks.CloudTasks, mailbox: inbox.Inbox, port: int
 ) -> dict[str, str]:
+    """How functions at this port find these servers: their environment."""
     url = f"http://127.0.0.1:{port}"
     return {
         "FIRESTORE_EMULATOR_HOST": store.host,
