@@ -85,7 +85,7 @@ SCHEDULES = (
     Schedule(name="plan", function="plan", cron="*/5 * * * *"),
     Schedule(name="sweep", function="sweep", cron="*/5 * * * *"),
     Schedule(name="prune", function="prune", cron="40 3,15 * * *", retries=3),
-    # What the alerts go by. The ages are cheap to look at; a whole status counts runs, and so the identity (docs/deploy.md, 7).
+    # What the alerts go by. The ages are cheap to look at; a whole status counts runs, and so the identity (docs/deploy.md, 8).
     Schedule(name="status", function="status", cron="*/5 * * * *", path=WATCHED),
     Schedule(name="identity", function="status", cron="3 * * * *", path="/"),
 )

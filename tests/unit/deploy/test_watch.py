@@ -85,7 +85,7 @@ def test_alerts_with_a_filter_count_by_a_counter_of_their_own(target: Target) ->
 
 
 def test_to_be_watched_costs_little(target: Target) -> None:
-    """What docs/deploy.md, 7 counts: calls a day by schedules and by the uptime check from three regions."""
+    """What docs/deploy.md, 8 counts: calls a day by schedules and by the uptime check from three regions."""
     calls = {schedule.name: 24 * 60 * 60 // _longest_gap(schedule.cron) for schedule in SCHEDULES}
     (probe,) = [flags_of(command) for command in commands(target) if command[1:4] == ["monitoring", "uptime", "create"]]
     probes = len(probe["regions"][0].split(",")) * 24 * 60 // int(probe["period"][0])
