@@ -63,18 +63,19 @@ def shown(address: Address) -> str:
     return f"{address['name']} <{address['email']}>" if address.get("name") else address["email"]
 
 
+def _guarded(answer: Response) -> Response:
+    answer.headers.setdefault("Content-Security-Policy", PAGE_POLICY)
+    answer.headers.setdefault("X-Content-Type-Options", "nosniff")
+    answer.headers.setdefault("Referrer-Policy", "no-referrer")
+    return answer
+
+
 def blueprint(shared: Shared) -> Blueprint:
     """The pages as Flask routes."""
     routes = Blueprint("pages", __name__)
     mailbox = shared.mailbox
     routes.add_app_template_filter(shown)
-
-    @routes.after_request
-    def guard(answer: Response) -> Response:
-        answer.headers.setdefault("Content-Security-Policy", PAGE_POLICY)
-        answer.headers.setdefault("X-Content-Type-Options", "nosniff")
-        answer.headers.setdefault("Referrer-Policy", "no-referrer")
-        return answer
+    routes.after_request(_guarded)
 
     @routes.get("/")
     def listing() -> str:

@@ -41,18 +41,15 @@ def blueprint(shared: Shared, start: Callable[[], None]) -> Blueprint:
     @routes.post("/flush")
     def flush() -> Response:
         outbox.flush()
-        return _settled()
+        return settled()
 
     @routes.post("/settled")
     def settled() -> Response:
-        return _settled()
+        return jsonify(settled=outbox.settled(LONGEST_WAIT))
 
     @routes.get("/of/<mail_id>")
     def of(mail_id: str) -> Response:
         return jsonify([as_json(happened) for happened in outbox.of(mail_id)])
-
-    def _settled() -> Response:
-        return jsonify(settled=outbox.settled(LONGEST_WAIT))
 
     return routes
 
