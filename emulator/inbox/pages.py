@@ -63,6 +63,21 @@ def shown(address: Address) -> str:
     return f"{address['name']} <{address['email']}>" if address.get("name") else address["email"]
 
 
+def _page(shared: Shared, mail: Mail, answered: one_click.Answered | None = None) -> str:
+    view = request.args.get("view", "html" if mail.html else "text")
+    if view not in VIEWS:
+        abort(404)
+    return render_template(
+        "mail.html",
+        mail=mail,
+        view=view,
+        raw=json.dumps(mail.raw, indent=2, ensure_ascii=False) if view == "request" else "",
+        events=shared.outbox.of(mail.id),
+        unsubscribe_url=one_click.target(mail),
+        answered=answered,
+    )
+
+
 def _guarded(answer: Response) -> Response:
     answer.headers.setdefault("Content-Security-Policy", PAGE_POLICY)
     answer.headers.setdefault("X-Content-Type-Options", "nosniff")
@@ -85,26 +100,12 @@ def blueprint(shared: Shared) -> Blueprint:
     @routes.get("/mails/<mail_id>")
     def one(mail_id: str) -> str:
         mail = mailbox.get(mail_id) or abort(404)
-        return _page(mail)
+        return _page(shared, mail)
 
     @routes.post("/mails/<mail_id>")
     def unsubscribe(mail_id: str) -> str:
         mail = mailbox.get(mail_id) or abort(404)
-        return _page(mail, one_click.unsubscribe(one_click.target(mail) or abort(404)))
-
-    def _page(mail: Mail, answered: one_click.Answered | None = None) -> str:
-        view = request.args.get("view", "html" if mail.html else "text")
-        if view not in VIEWS:
-            abort(404)
-        return render_template(
-            "mail.html",
-            mail=mail,
-            view=view,
-            raw=json.dumps(mail.raw, indent=2, ensure_ascii=False) if view == "request" else "",
-            events=shared.outbox.of(mail.id),
-            unsubscribe_url=one_click.target(mail),
-            answered=answered,
-        )
+        return _page(shared, mail, one_click.unsubscribe(one_click.target(mail) or abort(404)))
 
     @routes.get("/mails/<mail_id>/html")
     def html(mail_id: str) -> Response:
