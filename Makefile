@@ -1,5 +1,5 @@
 # The four verbs: demo, test, check, up. Each makes its own environment first; nothing needs to be installed by hand but
-# Python 3.11 or newer. Options: FIRESTORE=embedded|official|auto; for demo also JOBS, USERS, MATCHES, SEED.
+# Python 3.11 or newer. Options: FIRESTORE=embedded|official|auto; for demo also JOBS, USERS, MATCHES, SEED, EVENTS=on|off.
 
 PYTHON ?= python3
 VENV := .venv
@@ -8,6 +8,7 @@ FIRESTORE ?= embedded
 USERS ?= 200
 MATCHES ?= 2000
 SEED ?= 1
+EVENTS ?= on
 
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
@@ -18,7 +19,7 @@ help: ## What can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/'
 
 demo: $(VENV)/.ready ## Play a scene in which much goes wrong, and count what came of it
-	@$(BIN)/python -m emulator demo --firestore $(FIRESTORE) --users $(USERS) --matches $(MATCHES) --seed $(SEED) $(if $(JOBS),--jobs $(JOBS))
+	@$(BIN)/python -m emulator demo --firestore $(FIRESTORE) --users $(USERS) --matches $(MATCHES) --seed $(SEED) --events $(EVENTS) $(if $(JOBS),--jobs $(JOBS))
 
 test: $(VENV)/.ready ## All tests
 	$(PYTEST) --firestore $(FIRESTORE) $(TESTS)

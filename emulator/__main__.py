@@ -39,6 +39,7 @@ def _options() -> argparse.Namespace:
     played.add_argument("--users", type=int, default=200)
     played.add_argument("--matches", type=int, default=2000)
     played.add_argument("--seed", type=int, default=1)
+    played.add_argument("--events", choices=["on", "off"], default="on", help="whether the provider tells what it took")
     played.add_argument("--log", type=Path, help="keep the functions' log in this file")
     return parser.parse_args()
 
@@ -71,6 +72,7 @@ def demo(options: argparse.Namespace, console: Console) -> int:
         )
         mailings = play.hurried_mailings(Path(folder) / "mailings", now)
         overrides = play.HURRY | {"LEDGERMAIL_MAILINGS": str(mailings)}
+        overrides |= {"LEDGERMAIL_EVENTS_KEY": ""} if options.events == "off" else {}
         log = options.log or Path(folder) / "functions.log"
         started = time.monotonic()
         with start(options.firestore, overrides=overrides, log=log) as cloud:

@@ -22,6 +22,8 @@ ACCOUNT = f"tasks@{PROJECT}.iam.gserviceaccount.com"
 QUEUES = ROOT / "deploy" / "queues.toml"
 TRIGGER_KEY = "local-trigger-key"
 TOKEN_KEY = "local-token-key-of-thirty-two-characters"  # noqa: S105 # of the local cloud alone
+# Each event twice, and in any order, as the real ones may come.
+EVENTS: Mapping[str, Any] = {"copies": 2, "shuffle": True, "retry_seconds": 1.0}
 AT_ONCE = 12  # deliveries under way together: below what the workers' threads can take, so that upkeep always finds one
 
 Kind = Literal["auto", "official", "embedded"]
@@ -69,13 +71,17 @@ def start(
     overrides: Mapping[str, str] | None = None,
     log: Path | None = None,
 ) -> Iterator[Cloud]:
-    """Start everything, and end it afterwards. `overrides` change the functions' environment."""
+    """Start everything, and end it afterwards. `overrides` change the functions' environment: with an empty EVENTS_KEY there
+    are no provider events.
+    """
     ports = ports or Ports()
     with ExitStack() as stack:
         store, queues, mailbox = _start_servers(kind, ports, stack)
         create_queues(queues)
         port = ports.functions or free_port()
         environment = {**environment_of(store, queues, mailbox, port), **(overrides or {})}
+        if environment["LEDGERMAIL_EVENTS_KEY"]:
+            mailbox.events(f"http://127.0.0.1:{port}/events", **EVENTS)
         pids = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         functions = _serve(port, pids, environment, log)
         stack.callback(functions.server.stop)
@@ -142,6 +148,7 @@ def environment_of(
         "LEDGERMAIL_SENDER": "alerts@example.com",
         "LEDGERMAIL_SENDER_NAME": "Job Alerts",
         "LEDGERMAIL_SENDGRID_URL": mailbox.url,
+        "LEDGERMAIL_EVENTS_KEY": mailbox.events_key,
         "LEDGERMAIL_SENDGRID_KEY": inbox.DEFAULT_KEY,
         "LEDGERMAIL_TRIGGER_KEY": TRIGGER_KEY,
         "LEDGERMAIL_TOKEN_KEY": TOKEN_KEY,

@@ -18,8 +18,6 @@ from ledgermail.delivery import TERMINAL, UNFINISHED, Guarantee, Status
 from ledgermail.ledger import DELIVERIES
 from ledgermail.runs import RunCounts, Runs
 
-DOUBTS = frozenset({"ambiguous", "lease_ended"})  # after which at_least_once tries again, and may mail twice
-
 
 @dataclass(frozen=True, kw_only=True)
 class Kept:
@@ -31,7 +29,9 @@ class Kept:
     strangers: int  # in the ledger, and not owed
     mails: int  # accepted by the provider
     copies: int  # of them, beyond the first of a delivery
-    doubted: int  # of those, after an answer that was lost: what at_least_once allows
+    doubted: int  # of those, after an answer that was lost and that nothing proved in time: what at_least_once allows
+    doubts: int  # deliveries of which it was once not known whether the mail had been taken
+    settled: int  # of those, by evidence: the provider told it later
 
     @property
     def holds(self) -> bool:
@@ -76,21 +76,25 @@ def _look(
         strangers=len(found - owed),
         mails=sum(mailed.values()),
         copies=sum(again.values()),
-        doubted=sum(count for delivery_id, count in again.items() if _doubted(ledger[delivery_id])),
+        doubted=sum(count for delivery_id, count in again.items() if _may_repeat(ledger[delivery_id])),
+        doubts=sum("doubted_at" in ledger[delivery_id] for delivery_id in found),
+        settled=sum({"doubted_at", "evidence_at"} <= ledger[delivery_id].keys() for delivery_id in found),
     )
 
 
-def _doubted(document: Mapping[str, Any]) -> bool:
-    doubt = (document.get("last_error") or {}).get("category") in DOUBTS
-    return doubt and document["guarantee"] == Guarantee.AT_LEAST_ONCE
+def _may_repeat(document: Mapping[str, Any]) -> bool:
+    return "doubted_at" in document and document["guarantee"] == Guarantee.AT_LEAST_ONCE
 
 
 def show(kept: list[Kept], cloud: Cloud, usage: Usage | None, receiver: Receiver, console: Console) -> None:
     """Print a table of the mailings, what was done to us, the cost, and the verdicts in the last lines."""
     console.print(_table(kept))
     for one in kept:
-        if one.doubted:
-            console.print(f"{one.mailing}: {one.doubted} possible duplicates, each after an answer that was lost")
+        if one.doubts:
+            console.print(
+                f"{one.mailing}: {one.doubts} in doubt, of which {one.settled} settled by evidence; "
+                f"possible duplicates: {one.doubted}"
+            )
     faults = Counter(cloud.inbox.stats()["by_fault"])
     console.print(
         "What the provider did to us: " + ", ".join(f"{name} {count}" for name, count in sorted(faults.items()))

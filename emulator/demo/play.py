@@ -31,7 +31,7 @@ HURRY = {
     "LEDGERMAIL_LEASE": "16s",
     "LEDGERMAIL_TIME_BOX": "10s",
 }
-HURRIED = {"retry_base": "1s", "retry_cap": "5s", "slack": "15s", "evidence_grace": "1s", "catch_up": "20h"}
+HURRIED = {"retry_base": "1s", "retry_cap": "5s", "slack": "15s", "evidence_grace": "8s", "catch_up": "20h"}
 # Shares of first tries that the provider does not simply take.
 RATES = {"throttle": 0.005, "unavailable": 0.02, "server_error": 0.01, "refuse": 0.01, "hang": 0.005, "cut": 0.01}
 DUPLICATE_EVERY = 10  # tasks: every tenth is dispatched twice at the same time
