@@ -59,7 +59,8 @@ def look(cloud: Cloud, db: firestore.Client, scene: Scene) -> list[Kept]:
     ledger = {snapshot.id: snapshot.to_dict() or {} for snapshot in db.collection(DELIVERIES).stream()}
     copies = cloud.inbox.copies()
     return [
-        _look(name, owed, [r for r in runs if r.mailing == name], ledger, copies) for name, owed in scene.owed.items()
+        _look(name, owed, [r for r in runs if r.account.mailing == name], ledger, copies)
+        for name, owed in scene.owed.items()
     ]
 
 
@@ -102,7 +103,7 @@ def show(kept: list[Kept], cloud: Cloud, usage: Usage | None, receiver: Receiver
     told = sum(receiver.events.values())
     console.print(f"Webhooks: {len(receiver.events)} customers' events, told {told} times in {receiver.calls} calls.")
     if usage is not None:
-        console.print(_cost(usage, sum(run.intended for one in kept for run in one.runs)))
+        console.print(_cost(usage, sum(run.account.intended for one in kept for run in one.runs)))
     for one in kept:
         holds = "holds" if one.holds else "BROKEN"
         console.print(f"{one.mailing}: duplicates: {one.duplicates}, lost: {one.lost}, identity: {holds}")
@@ -117,13 +118,13 @@ def _table(kept: list[Kept]) -> Table:
     for one in kept:
         table.add_column(one.mailing, justify="right")
     others = sorted(TERMINAL - {Status.ACCEPTED})
-    _row(table, "intended", [sum(run.intended for run in one.runs) for one in kept])
+    _row(table, "intended", [sum(run.account.intended for run in one.runs) for one in kept])
     for status in [Status.PENDING, Status.IN_FLIGHT, Status.ACCEPTED, *others]:
         _row(table, f"  {status}", [one.count(status) for one in kept])
-    _row(table, "  pruned", [sum(run.pruned for run in one.runs) for one in kept])
+    _row(table, "  pruned", [sum(run.account.pruned for run in one.runs) for one in kept])
     table.add_section()
     _row(table, "runs", [len(one.runs) for one in kept])
-    _row(table, "asked for again", [sum(run.duplicates for run in one.runs) for one in kept])
+    _row(table, "asked for again", [sum(run.account.duplicates for run in one.runs) for one in kept])
     _row(table, "mails at the provider", [one.mails for one in kept])
     _row(table, "duplicates there", [one.copies for one in kept])
     return table

@@ -208,20 +208,23 @@ class App:
     @cached_property
     def statuses(self) -> "Statuses":
         """What `status` reads."""
+        from ledgermail.ages import Ages
         from ledgermail.book import Books
+        from ledgermail.expected import Expected
         from ledgermail.matches import Matches
         from ledgermail.runs import Runs
+        from ledgermail.samples import Samples
         from ledgermail.status import Statuses
 
+        client, shards = self.client, self.settings.shards
         return Statuses(
-            client=self.client,
-            runs=Runs(self.client),
-            books=Books(self.client),
-            matches=Matches(self.client),
+            runs=Runs(client),
+            ages=Ages(client=client, books=Books(client), matches=Matches(client), shards=shards),
+            expected=Expected(client=client, reports=self.reports),
+            samples=Samples(client=client, mailings=self.mailings, shards=shards),
             gates=self.gates,
             mailings=self.mailings,
             clock=self.clock,
-            shards=self.settings.shards,
         )
 
 

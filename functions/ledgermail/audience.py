@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from typing import Any
+from urllib.parse import unquote
 
 from google.cloud import firestore
 from google.cloud.firestore_v1.base_query import FieldFilter
@@ -37,6 +38,25 @@ class Cohort:
     def key(self) -> str:
         """Its schedule within a run's key. A user may have written any text: none comes out as the mailing's own does."""
         return OWN if self.schedule is None else ids.encode_part(self.schedule, "schedule")
+
+    @property
+    def name(self) -> str:
+        """Its name among those of its mailing: bounded, whatever a user has written for a schedule."""
+        return self.key if self.topic is None else f"{self.key}:{ids.encode_part(self.topic, 'topic')}"
+
+
+def planned_name(mailing: str) -> str:
+    """The document of `state` that says until when each cohort of a mailing, by name, has been planned."""
+    return f"plan:{mailing}"
+
+
+def cohort_named(mailing: str, name: str) -> Cohort | None:
+    """The cohort of this name; None where a part was too long to be kept whole."""
+    key, *topics = name.split(":")
+    if any("~" in part for part in [*topics, key] if part != OWN):
+        return None
+    schedule = None if key == OWN else unquote(key)
+    return Cohort(mailing=mailing, schedule=schedule, topic=unquote(topics[0]) if topics else None)
 
 
 @dataclass(frozen=True)

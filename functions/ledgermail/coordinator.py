@@ -12,8 +12,7 @@ from datetime import datetime, timedelta
 
 from google.cloud import firestore
 
-from ledgermail import ids
-from ledgermail.audience import PAGE, Audience, Cohort, Subscriber
+from ledgermail.audience import PAGE, Audience, Cohort, Subscriber, planned_name
 from ledgermail.book import STATE
 from ledgermail.clock import Clock
 from ledgermail.errors import FenceLost, InvalidDocument
@@ -82,7 +81,7 @@ class Coordinator:
         return report
 
     def _tick_mailing(self, mailing: Mailing, until: float, report: Report) -> None:
-        state = self.client.collection(STATE).document(f"plan:{mailing.name}")
+        state = self.client.collection(STATE).document(planned_name(mailing.name))
         with ledger_errors("read what was planned"):
             planned: Mapping[str, datetime] = (state.get(**call()).to_dict() or {}).get("planned", {})
         now_planned: dict[str, datetime] = {}
@@ -91,8 +90,8 @@ class Coordinator:
                 report.more = True
                 now_planned = {**planned, **now_planned}
                 break
-            known = planned.get(_name(cohort))
-            now_planned[_name(cohort)] = self._open_due(mailing, cohort, schedule, known, report)
+            known = planned.get(cohort.name)
+            now_planned[cohort.name] = self._open_due(mailing, cohort, schedule, known, report)
         if now_planned != planned:  # cohorts that are no more are forgotten: nothing was missed when one comes back
             with ledger_errors("write what was planned"):
                 state.set({"planned": now_planned}, **call())
@@ -223,8 +222,3 @@ def _schedule(mailing: Mailing, text: str) -> Schedule:
         log("schedule.invalid", severity="WARNING", mailing=mailing.name, problem=str(error))
         assert mailing.schedule is not None
         return mailing.schedule
-
-
-def _name(cohort: Cohort) -> str:
-    """Its name as a field: bounded, whatever a user has written for a schedule."""
-    return cohort.key if cohort.topic is None else f"{cohort.key}:{ids.encode_part(cohort.topic, 'topic')}"

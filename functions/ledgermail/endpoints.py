@@ -70,7 +70,10 @@ def prune(app: App, request: Request) -> Response:
 
 
 def status(app: App, request: Request) -> Response:
-    """The counts, the identity and the ages; 503 when the promise is not kept. With `?runs=0` only the ages, cheaply."""
+    """The counts, the identity and the ages; 503 when the promise is not kept. With `?runs=0` only the ages, cheaply.
+
+    With `?format=prometheus`, or where that is what is accepted, as Prometheus reads it, and always 200.
+    """
     return serve(
         request, methods=GET, guard=oidc.guard_of(app.settings), read=json_body, act=lambda _: _status(app, request)
     )
@@ -203,22 +206,9 @@ def _body_of(current: "Pass") -> dict[str, Any]:
 
 
 def _status(app: App, request: Request) -> Response:
-    from ledgermail.status import SHOWN_RUNS
+    from ledgermail.status_web import respond
 
-    asked = request.args.get("runs", str(SHOWN_RUNS))
-    if asked not in map(str, range(SHOWN_RUNS + 1)):
-        raise Refused(400, f"runs: must be a whole number from 0 to {SHOWN_RUNS}")
-    report, healthy = app.statuses.report(int(asked))
-    ages: dict[str, Any] = {name: report[name] for name in ("oldest_unfinished_seconds", "oldest_unread_match_seconds")}
-    log(
-        "status.reported",
-        severity="INFO" if healthy else "ERROR",
-        healthy=healthy,
-        problems=len(report["problems"]),
-        identity=report["identity"],
-        **ages,
-    )
-    return answer(report, 200 if healthy else 503)
+    return respond(app.statuses, request)
 
 
 def _events(app: App, raw: bytes) -> Response:

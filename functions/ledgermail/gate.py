@@ -50,7 +50,7 @@ class Gates:
         """The gate as it was at most five seconds ago."""
         with self._lock:
             if self._clock.monotonic() - self._read_at >= KEPT_SECONDS:
-                self._gate = self._fetch()
+                self._gate = self.fetch()
                 self._read_at = self._clock.monotonic()
             return self._gate
 
@@ -68,7 +68,7 @@ class Gates:
     def pause(self, paused: bool, audit: Write = nothing) -> bool:
         """Hold all mail back, or no longer; whether that was news. The audit is committed with it."""
         with self._lock:
-            if self._fetch().paused == paused:
+            if self.fetch().paused == paused:
                 return False
             batch = self._client.batch()
             batch.set(self._reference, {"paused": paused}, merge=True)
@@ -78,7 +78,8 @@ class Gates:
             self._read_at = float("-inf")
         return True
 
-    def _fetch(self) -> Gate:
+    def fetch(self) -> Gate:
+        """The gate as it is now; one read."""
         with ledger_errors("read the gate"):
             snapshot = self._reference.get(**call())
         document: Mapping[str, Any] = snapshot.to_dict() or {}

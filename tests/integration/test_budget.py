@@ -13,6 +13,7 @@ from ledgermail.app import App
 from ledgermail.delivery import Status
 from ledgermail.lookback import look_back
 from ledgermail.prune import Pass
+from ledgermail.samples import QUERIES
 from tests.integration.conftest import AppMaker, Ground
 from tests.integration.scans import MAILING, at, jobs, scanner_of, seed
 from tests.samples import NOW, a_delivery, a_match, a_user
@@ -69,10 +70,13 @@ def test_a_look_at_the_status_costs_the_same_however_many_there_are(
     seed(ground, DELIVERIES)
     scanner_of(app).scan(MAILING)
     controlled.reset_usage(project)
-    replace(app.statuses, clock=at()).report()
+    report = replace(app.statuses, clock=at()).report()
     oldest = 1
     unread = BOOK + 1  # where the cursor stands, and a query for what comes after it
-    assert used(controlled, project) == (RUN + len(Status) + oldest + unread + GATE, 0, 0)
+    counts = 3  # none accepted, all pending, and none in any other status
+    sample = 2 * QUERIES  # nothing was finished within the last hour, nor within the last day
+    assert used(controlled, project) == (RUN + counts + oldest + unread + GATE + sample, 0, 0)
+    assert report.reads == RUN + counts + oldest + unread + GATE + sample
 
 
 def test_to_be_watched_costs_the_ages_alone(app: App, ground: Ground, project: str, controlled: Firestore) -> None:
@@ -82,8 +86,10 @@ def test_to_be_watched_costs_the_ages_alone(app: App, ground: Ground, project: s
     mailings = mailing.load(app.settings.mailings)
     unread = sum(BOOK + 1 for one in mailings.values() if one.schedule is None)
     controlled.reset_usage(project)
-    replace(app.statuses, mailings=mailings, clock=at()).report(0)
-    assert used(controlled, project) == (len(mailings) + unread + GATE, 0, 0) == (7, 0, 0)
+    report = replace(app.statuses, mailings=mailings, clock=at()).report(0)
+    planned = sum(1 for one in mailings.values() if one.schedule is not None)
+    assert used(controlled, project) == (len(mailings) + unread + planned + GATE, 0, 0) == (10, 0, 0)
+    assert report.reads == 10
 
 
 def test_a_second_scan_and_a_look_back_write_nothing_and_read_no_delivery(

@@ -21,7 +21,7 @@ NAMES = [",".join(field["fieldPath"] for field in index["fields"]) for index in 
 ASKED = {
     "shard,wake_at": "read by wake_at",
     "shard,status,wake_at": "read by wake_at",
-    "shard,prune_at": "read by prune_at",
+    "shard,prune_at": "read a sample",
     "run_key,status": "count a run's deliveries",
     "mailing,shard,unfinished_since": "read the oldest",
     "user_id,mailing,period_end": "read the last digest",

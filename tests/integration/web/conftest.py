@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import functions_framework
@@ -14,7 +15,7 @@ from emulator.inbox import Inbox
 from emulator.tasks import CloudTasks
 from ledgermail.app import App
 from ledgermail.app import app as app_of_process
-from tests.integration.conftest import AppMaker
+from tests.integration.conftest import AppMaker, Ground
 from tests.samples import ENVIRONMENT
 
 FUNCTIONS = names()
@@ -66,3 +67,11 @@ def queued(app: App, tasks_server: CloudTasks) -> Queued:
         return [{"url": t.http_request.url, **json.loads(t.http_request.body)} for t in waiting]
 
     return read
+
+
+@pytest.fixture
+def planned(ground: Ground) -> None:
+    """The coordinator ran a moment ago and dealt with all that was due: a status of an empty ledger is well."""
+    until = datetime.now(UTC) - timedelta(milliseconds=1)
+    for mailing in ("daily-digest", "weekly-digest"):
+        ground.db.document(f"state/plan:{mailing}").set({"planned": {"~default": until}})

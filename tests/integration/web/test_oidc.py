@@ -68,7 +68,8 @@ def status_of(call: Call, authorization: str | None, function: str = "deliver") 
 def test_a_token_for_us_from_our_account_is_let_in_and_none_is_not(
     function: str, call: Call, signer: TokenSigner
 ) -> None:
-    assert status_of(call, f"Bearer {signer.token(ACCOUNT, AUDIENCE)}", function) == 200
+    let_in = {200, 503} if function == "status" else {200}  # whether the promise is kept is another matter
+    assert status_of(call, f"Bearer {signer.token(ACCOUNT, AUDIENCE)}", function) in let_in
     assert status_of(call, None, function) == 403
 
 
