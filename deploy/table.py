@@ -52,7 +52,11 @@ class Function:
 # The order is the order of a rollout: what reads a newer schema_version comes before what writes it.
 FUNCTIONS = (
     Function(
-        name="deliver", queues=("deliver",), secrets=("SENDGRID_KEY", "TOKEN_KEY"), concurrency=8, max_instances=10
+        name="deliver",
+        queues=("deliver",),
+        secrets=("SENDGRID_KEY", "RESEND_KEY", "SMTP_PASSWORD", "TOKEN_KEY"),  # one provider's
+        concurrency=8,
+        max_instances=10,
     ),
     Function(name="sweep", queues=("deliver", "upkeep")),
     Function(name="prune", queues=("upkeep",)),

@@ -87,7 +87,9 @@ def read(project: str, region: str, path: Path | None) -> Target:
         settings={name: _text(value) for name, value in declared.get("settings", {}).items()},
         functions=tuple(_tuned(function, declared.get("functions", {})) for function in FUNCTIONS),
     )
-    return replace(target, timeout=_check_settings(target).function_timeout)
+    checked = _check_settings(target)
+    functions = tuple(_with_secrets(function, checked.provider) for function in target.functions)
+    return replace(target, functions=functions, timeout=checked.function_timeout)
 
 
 def _problems(project: str, region: str, declared: Mapping[str, Any]) -> list[str]:
@@ -130,6 +132,12 @@ def _text(value: object) -> str:
 def _tuned(function: Function, declared: Mapping[str, Mapping[str, Any]]) -> Function:
     """The function with what deploy.toml says of it."""
     return replace(function, **declared.get(function.name, {}))
+
+
+def _with_secrets(function: Function, provider: settings.Provider) -> Function:
+    """The function with the secrets that it reads where this is the provider."""
+    read = settings.secrets_of(function.name, provider)
+    return replace(function, secrets=tuple(name for name in function.secrets if name in read))
 
 
 def _check_settings(target: Target) -> settings.Settings:

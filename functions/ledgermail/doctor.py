@@ -5,13 +5,14 @@ It reads only: nothing is changed, no mail is sent, no task is made.
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import assert_never
 
 from ledgermail import mailing
 from ledgermail.app import App
 from ledgermail.errors import ConfigurationError
 from ledgermail.finding import Finding, ok, problem, unseen
 from ledgermail.mailing import Mailing
-from ledgermail.settings import FOLDER, PREFIX, SECRET_NAMES, SECRETS, Settings, read
+from ledgermail.settings import FOLDER, PREFIX, SECRETS, Provider, Settings, read, secrets_of
 
 SET = "set it for every function (README: Deploy has the table), or `python -m deploy apply`"
 STORE = "store it in Secret Manager and give it to `{functions}` alone"
@@ -46,11 +47,14 @@ def _mailings(environment: Mapping[str, str]) -> tuple[Mapping[str, Mailing], li
 
 def _secrets(environment: Mapping[str, str]) -> Iterator[Finding]:
     """Of the whole deployment: each function is given only its own, so that one function never sees both."""
-    for name in SECRET_NAMES:
+    named = environment.get(f"{PREFIX}PROVIDER", "")
+    provider = Provider(named) if named in set(Provider) else Provider.SENDGRID
+    read_by = {function: secrets_of(function, provider) for function in SECRETS}
+    for name in sorted({name for names in read_by.values() for name in names}):
         if environment.get(PREFIX + name, "").strip():
             yield ok("secret", f"{PREFIX}{name} is there")
         else:
-            readers = "` and `".join(function for function, names in SECRETS.items() if name in names)
+            readers = "` and `".join(function for function, names in read_by.items() if name in names)
             yield problem("secret", f"{PREFIX}{name} is missing", STORE.format(functions=readers))
 
 
@@ -63,8 +67,21 @@ def _beyond(settings: Settings | None, mailings: Mapping[str, Mailing]) -> Itera
         return
     from ledgermail.ledger_check import ledger
     from ledgermail.queue_check import queues
-    from ledgermail.sender_check import sender
 
     yield from ledger(App(settings, mailings))
     yield from queues(settings)
-    yield from sender(settings)
+    yield from _sender(settings)
+
+
+def _sender(settings: Settings) -> Iterator[Finding]:
+    """What the provider in use says of our key and of who writes."""
+    from ledgermail import sender_check, sender_check_resend, sender_check_smtp
+
+    match settings.provider:
+        case Provider.SENDGRID:
+            return sender_check.sender(settings)
+        case Provider.RESEND:
+            return sender_check_resend.sender(settings)
+        case Provider.SMTP:
+            return sender_check_smtp.sender(settings)
+    assert_never(settings.provider)

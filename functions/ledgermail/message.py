@@ -10,6 +10,7 @@ from ledgermail.content import Rendered, one_line
 from ledgermail.eligibility import Recipient
 from ledgermail.settings import Settings
 
+MESSAGE_ID = "Message-ID"
 DELIVERY_HEADER = "X-Ledgermail-Delivery"
 
 
@@ -39,8 +40,8 @@ def payload(message: Message, settings: Settings) -> dict[str, Any]:
         html_content=message.content.html,
     )
     mail.add_to(To(message.recipient.address, safe_name(message.recipient.name) or None))
-    if settings.archive and settings.archive.lower() != message.recipient.address.lower():
-        mail.add_bcc(Bcc(settings.archive))  # the same address twice would be refused
+    if archive := archive_of(message, settings):
+        mail.add_bcc(Bcc(archive))
     if settings.reply_to:
         mail.reply_to = ReplyTo(settings.reply_to)
     mail.add_custom_arg(CustomArg("delivery_id", message.delivery_id))
@@ -61,11 +62,16 @@ def headers_of(message: Message, settings: Settings) -> dict[str, str]:
     the mailbox show its own button, which unsubscribes by one POST.
     """
     return {
-        "Message-ID": message_id(message.delivery_id, settings.sender),
+        MESSAGE_ID: message_id(message.delivery_id, settings.sender),
         DELIVERY_HEADER: message.delivery_id,
         "List-Unsubscribe": f"<{message.unsubscribe_url}>",
         "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
     }
+
+
+def archive_of(message: Message, settings: Settings) -> str:
+    """Who gets a blind copy; nobody where that is the recipient, as the same address twice is refused."""
+    return "" if settings.archive.lower() == message.recipient.address.lower() else settings.archive
 
 
 def message_id(delivery_id: str, sender: str) -> str:

@@ -19,13 +19,18 @@ class Deadline:
 
     def __init__(self, clock: Clock, seconds: float) -> None:
         self._monotonic = clock.monotonic
-        self._at = clock.monotonic() + seconds
+        self._seconds = seconds
+        self.begin()
 
-    def left(self) -> float:
-        """Seconds that are left, above zero. Raises ReadTimeout when there are none."""
+    def begin(self) -> None:
+        """Count the time from now."""
+        self._at = self._monotonic() + self._seconds
+
+    def left(self, over: type[httpcore.TimeoutException] = httpcore.ReadTimeout) -> float:
+        """Seconds that are left, above zero. Raises `over` when there are none."""
         left = self._at - self._monotonic()
         if left <= 0:
-            raise httpcore.ReadTimeout("the time is over")
+            raise over("the time is over")
         return left
 
 
@@ -61,10 +66,10 @@ class Pinned(httpcore.NetworkBackend):
 class Timed(httpcore.NetworkStream):
     """A connection that ends at the deadline, and after so many bytes of answer, however they come."""
 
-    def __init__(self, stream: httpcore.NetworkStream, deadline: Deadline) -> None:
+    def __init__(self, stream: httpcore.NetworkStream, deadline: Deadline, most: int = ANSWER_BYTES) -> None:
         self._stream = stream
         self._deadline = deadline
-        self._bytes_left = ANSWER_BYTES
+        self._bytes_left = most
 
     @override
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
@@ -88,7 +93,9 @@ class Timed(httpcore.NetworkStream):
         timeout: float | None = None,
     ) -> httpcore.NetworkStream:
         """The same connection, encrypted; the handshake has until the deadline as a whole."""
-        return Timed(self._stream.start_tls(ssl_context, server_hostname, self._deadline.left()), self._deadline)
+        seconds = self._deadline.left(httpcore.ConnectTimeout)
+        stream = self._stream.start_tls(ssl_context, server_hostname, seconds)
+        return Timed(stream, self._deadline, self._bytes_left)
 
     @override
     def close(self) -> None:

@@ -1,5 +1,6 @@
 """Settings: one frozen object read from the environment, with every problem reported at once."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -14,10 +15,11 @@ FOLDER = Path(__file__).resolve().parent.parent / "mailings"
 MARGIN = timedelta(seconds=10)  # what claiming and settling may take around the provider's call
 KEY_CHARS = 32  # the least of each token key: whoever guesses one can unsubscribe everybody
 DISPATCH_DEADLINES = (timedelta(seconds=15), timedelta(minutes=30))  # what Cloud Tasks takes for one
+SMTP_HOST = re.compile(r"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*")
 ADDRESSES = ("SENDER", "REPLY_TO", "ARCHIVE")
-# Which function reads which.
+# Which function reads which; of the providers' only that of the one in use: see secrets_of.
 SECRETS: Mapping[str, tuple[str, ...]] = {
-    "deliver": ("SENDGRID_KEY", "TOKEN_KEY"),
+    "deliver": ("SENDGRID_KEY", "RESEND_KEY", "SMTP_PASSWORD", "TOKEN_KEY"),
     "trigger": ("TRIGGER_KEY",),
 }
 SECRET_NAMES = tuple(sorted({name for names in SECRETS.values() for name in names}))
@@ -37,6 +39,21 @@ class Provider(StrEnum):
         Resend keeps an Idempotency-Key for 24 hours; an hour of that is left for clocks and for a try under way.
         """
         return timedelta(hours=23) if self is Provider.RESEND else timedelta()
+
+
+PROVIDER_SECRETS = {
+    Provider.SENDGRID: "SENDGRID_KEY",
+    Provider.RESEND: "RESEND_KEY",
+    Provider.SMTP: "SMTP_PASSWORD",
+}
+
+
+class SmtpTls(StrEnum):
+    """How the connection to an SMTP server is encrypted."""
+
+    STARTTLS = "starttls"  # after the greeting; port 587
+    IMPLICIT = "implicit"  # from the start; port 465
+    NONE = "none"  # for the local cloud, and refused where mail is really sent
 
 
 class WebhookTargets(StrEnum):
@@ -65,6 +82,11 @@ class Settings:
     archive: str  # gets a blind copy of every mail; empty for none
     provider: Provider
     sendgrid_url: str
+    resend_url: str
+    smtp_host: str
+    smtp_port: int
+    smtp_user: str  # empty: the server takes our mail without a login
+    smtp_tls: SmtpTls
     mailings: Path  # the folder with a folder for each mailing
     shards: int
     lease: timedelta
@@ -98,6 +120,7 @@ def read(environment: Mapping[str, str]) -> Settings:
 
 
 def _read(declared: Declared, environment: Mapping[str, str]) -> Settings:
+    provider = declared.choice("PROVIDER", Provider, Provider.SENDGRID)
     return Settings(
         project=declared.text("PROJECT", environment.get("GOOGLE_CLOUD_PROJECT")),
         database=declared.text("DATABASE", "(default)"),
@@ -112,8 +135,13 @@ def _read(declared: Declared, environment: Mapping[str, str]) -> Settings:
         sender_name=declared.text("SENDER_NAME", ""),
         reply_to=declared.text("REPLY_TO", ""),
         archive=declared.text("ARCHIVE", ""),
-        provider=declared.choice("PROVIDER", Provider, Provider.SENDGRID),
+        provider=provider,
         sendgrid_url=declared.text("SENDGRID_URL", "https://api.sendgrid.com"),
+        resend_url=declared.text("RESEND_URL", "https://api.resend.com"),
+        smtp_host=declared.text("SMTP_HOST", ""),
+        smtp_port=declared.integer("SMTP_PORT", 587, least=1, most=65535),
+        smtp_user=declared.text("SMTP_USER", ""),
+        smtp_tls=declared.choice("SMTP_TLS", SmtpTls, SmtpTls.STARTTLS),
         mailings=Path(declared.text("MAILINGS", str(FOLDER))),
         shards=declared.integer("SHARDS", 4, least=1, most=64),
         lease=declared.duration("LEASE", timedelta(minutes=2)),
@@ -122,7 +150,7 @@ def _read(declared: Declared, environment: Mapping[str, str]) -> Settings:
         time_box=declared.duration("TIME_BOX", timedelta(seconds=40)),
         events_keys=_words(declared.text("EVENTS_KEY", "")),
         webhooks=declared.choice("WEBHOOKS", WebhookTargets, WebhookTargets.PUBLIC),
-        secrets=_secrets(declared, environment),
+        secrets=_secrets(declared, environment, provider),
     )
 
 
@@ -130,12 +158,19 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
-def _secrets(declared: Declared, environment: Mapping[str, str]) -> Secrets:
+def secrets_of(function: str, provider: Provider) -> tuple[str, ...]:
+    """The secrets that a function reads where this is the provider."""
+    others = {name for other, name in PROVIDER_SECRETS.items() if other is not provider}
+    return tuple(name for name in SECRETS.get(function, ()) if name not in others)
+
+
+def _secrets(declared: Declared, environment: Mapping[str, str], provider: Provider) -> Secrets:
     """Every secret that is set; one is missed only where the function that reads it runs (FUNCTION_TARGET)."""
-    needed = SECRETS.get(environment.get("FUNCTION_TARGET", ""), ())
+    needed = secrets_of(environment.get("FUNCTION_TARGET", ""), provider)
     values = {name: declared.text(name, None if name in needed else "") for name in SECRET_NAMES}
     for name, value in values.items():
-        if not (value.isascii() and value.isprintable()) or " " in value:
+        may_be_words = name == PROVIDER_SECRETS[Provider.SMTP]
+        if not (value.isascii() and value.isprintable()) or (" " in value and not may_be_words):
             declared.problem(name, "must be one word of ASCII, as it travels in a header")
     if any(len(key) < KEY_CHARS for key in values["TOKEN_KEY"].split(",") if values["TOKEN_KEY"]):
         declared.problem(
@@ -153,6 +188,8 @@ def _check(declared: Declared, settings: Settings, environment: Mapping[str, str
         if address and not (address.isascii() and usable_address(address)):
             declared.problem(name, "must be an address in ASCII: with any other, every mail would be refused for good")
     _check_times(declared, settings)
+    if settings.provider is Provider.SMTP:
+        _check_smtp(declared, settings, in_production="K_SERVICE" in environment)
     if "K_SERVICE" in environment and settings.webhooks is not WebhookTargets.PUBLIC:
         declared.problem("WEBHOOKS", "must be public where mail is really sent")
     if "K_SERVICE" in environment:
@@ -160,6 +197,17 @@ def _check(declared: Declared, settings: Settings, environment: Mapping[str, str
             declared.problems.append(f"{name}: an emulator must not be named where mail is really sent")
         if not settings.function_url.startswith("https://"):
             declared.problem("FUNCTION_URL", "must be https: every mail has a link there, which unsubscribes")
+
+
+def _check_smtp(declared: Declared, settings: Settings, *, in_production: bool) -> None:
+    if not SMTP_HOST.fullmatch(settings.smtp_host):
+        declared.problem("SMTP_HOST", "must be the name or address of the server that takes our mail")
+    if not (settings.smtp_user.isascii() and settings.smtp_user.isprintable()):
+        declared.problem("SMTP_USER", "must be printable ASCII")
+    if settings.smtp_tls is SmtpTls.NONE and in_production:
+        declared.problem("SMTP_TLS", "must be starttls or implicit where mail is really sent")
+    if settings.smtp_tls is not SmtpTls.NONE and not settings.smtp_user:
+        declared.problem("SMTP_USER", "is missing: no server on the internet takes mail from anybody")
 
 
 def _check_times(declared: Declared, settings: Settings) -> None:

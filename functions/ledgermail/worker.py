@@ -29,7 +29,7 @@ from ledgermail.mailing import Mailing
 from ledgermail.message import Message
 from ledgermail.outcomes import Accepted, Kind, Misconfigured, Outcome, Transient
 from ledgermail.policy import Policy
-from ledgermail.provider import SendGrid
+from ledgermail.provider import Sender
 from ledgermail.tasks import Tasks, wake_of
 from ledgermail.transitions import EMAIL, WEBHOOK
 from ledgermail.webhook import Webhooks
@@ -55,7 +55,7 @@ class Worker:
     ledger: Ledger
     gates: Gates
     tasks: Tasks
-    provider: SendGrid
+    provider: Sender
     webhooks: Webhooks
     items: Items
     links: Links
@@ -147,7 +147,7 @@ class Worker:
         if self.clock.monotonic() - attempt.started >= (self.lease - self.provider_timeout).total_seconds():
             return self._let_go(attempt)
         if attempt.request is not None:
-            return self._settle(attempt, self.provider.send(attempt.request))
+            return self._settle(attempt, self.provider.send(attempt.request, attempt.claimed.delivery.id))
         return self._settle(attempt, self.webhooks.send(*(attempt.webhook or NO_WEBHOOK), attempt.claimed.delivery))
 
     def _settle(self, attempt: Attempt, outcome: Outcome) -> Answer:

@@ -48,8 +48,13 @@ def answering(answer: bytes) -> Talk:
 
 
 def resetting(connection: socket.socket) -> None:
-    """Read the whole request, then reset the connection: lingering for zero seconds is TCP's way to say so."""
+    """Read the whole request, then reset the connection."""
     read_request(connection)
+    resetting_on_close(connection)
+
+
+def resetting_on_close(connection: socket.socket) -> None:
+    """Let its closing reset the connection: lingering for zero seconds is TCP's way to say so."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 

@@ -10,13 +10,14 @@ from datetime import timedelta
 import pytest
 
 from emulator.inbox import Inbox
+from ledgermail.clock import Clock
 from ledgermail.content import Rendered
 from ledgermail.delivery import Failure
 from ledgermail.eligibility import Recipient
 from ledgermail.errors import ContentError
 from ledgermail.message import Message
 from ledgermail.outcomes import Accepted, Ambiguous, Misconfigured, Outcome, Rejected, Transient
-from ledgermail.provider import SendGrid
+from ledgermail.provider_sendgrid import SendGrid
 from tests.integration.raw_server import answering, read_request, resetting, serving, silent
 from tests.samples import LINK, settings
 
@@ -33,9 +34,9 @@ def answer(status: str, *headers: str, body: bytes = b"") -> bytes:
 
 def sent_to(url: str, message: Message = MESSAGE, **changes: str) -> Outcome:
     """What one attempt comes to at this address."""
-    provider = SendGrid(settings(sendgrid_url=url, **({"provider_timeout": "300ms"} | changes)))
+    provider = SendGrid(settings(sendgrid_url=url, **({"provider_timeout": "300ms"} | changes)), Clock())
     try:
-        return provider.send(provider.prepare(message))
+        return provider.send(provider.prepare(message), message.delivery_id)
     finally:
         provider.close()
 
@@ -141,8 +142,8 @@ def test_a_connection_without_its_tls_has_sent_nothing() -> None:
 def test_a_key_that_is_no_header_value_never_leaves(inbox: Inbox) -> None:
     taken = settings(sendgrid_url=inbox.url)
     taken.secrets._values["SENDGRID_KEY"] = "SG.local\nX: y"
-    provider = SendGrid(taken)
-    assert provider.send(provider.prepare(MESSAGE)) == Misconfigured(
+    provider = SendGrid(taken, Clock())
+    assert provider.send(provider.prepare(MESSAGE), MESSAGE.delivery_id) == Misconfigured(
         Failure(category="misconfigured", code="LocalProtocolError")
     )
     provider.close()
@@ -236,8 +237,8 @@ def test_one_connection_carries_many_mails() -> None:
             connection.sendall(answer("202 Accepted"))
 
     with serving(talk) as url:
-        provider = SendGrid(settings(sendgrid_url=url))
-        assert [provider.send(provider.prepare(MESSAGE)) for _ in range(3)] == [Accepted("")] * 3
+        provider = SendGrid(settings(sendgrid_url=url), Clock())
+        assert [provider.send(provider.prepare(MESSAGE), MESSAGE.delivery_id) for _ in range(3)] == [Accepted("")] * 3
         provider.close()
     assert len(connections) == 1
 
@@ -257,7 +258,7 @@ def test_neither_key_nor_address_nor_words_are_ever_logged(
 
 
 def test_what_looks_like_a_key_is_refused_before_anything_is_claimed_for_it() -> None:
-    provider = SendGrid(settings())
+    provider = SendGrid(settings(), Clock())
     text = Rendered("A job", "<p>A job</p>", "SG.abc.def is what it says")
     with pytest.raises(ContentError, match="job-alert"):
         provider.prepare(replace(MESSAGE, content=text))

@@ -10,12 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ledgermail.clock import Clock
 from ledgermail.content import Rendered
 from ledgermail.delivery import DETAIL_CHARS, Failure
 from ledgermail.eligibility import Recipient
 from ledgermail.message import Message
 from ledgermail.outcomes import Accepted, Ambiguous, Misconfigured, Outcome, Rejected, Transient
-from ledgermail.provider import LONGEST_HOLD, SendGrid
+from ledgermail.provider_http import LONGEST_HOLD
+from ledgermail.provider_sendgrid import SendGrid
 from tests.samples import LINK, settings
 
 CONTENT = Rendered("A job", "<p>A job</p>", "A job")
@@ -25,9 +27,9 @@ SECOND = timedelta(seconds=1)
 
 def outcome(answer: Callable[[httpx.Request], httpx.Response], **changes: str) -> Outcome:
     """What one attempt comes to when this is what SendGrid does."""
-    provider = SendGrid(settings(**changes), httpx.MockTransport(answer))
+    provider = SendGrid(settings(**changes), Clock(), httpx.MockTransport(answer))
     try:
-        return provider.send(provider.prepare(MESSAGE))
+        return provider.send(provider.prepare(MESSAGE), MESSAGE.delivery_id)
     finally:
         provider.close()
 
@@ -149,8 +151,8 @@ def test_a_redirect_is_not_followed_and_holds_mail_back() -> None:
 
 @pytest.mark.parametrize("url", ["api.sendgrid.example", "ftp://sendgrid.example"])
 def test_an_address_that_cannot_be_posted_to_rejects_no_message(url: str) -> None:
-    provider = SendGrid(settings(sendgrid_url=url))
-    assert isinstance(provider.send(provider.prepare(MESSAGE)), Misconfigured)
+    provider = SendGrid(settings(sendgrid_url=url), Clock())
+    assert isinstance(provider.send(provider.prepare(MESSAGE), MESSAGE.delivery_id), Misconfigured)
     provider.close()
 
 

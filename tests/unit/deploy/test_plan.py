@@ -52,18 +52,40 @@ def test_each_function_reads_exactly_the_secrets_that_the_settings_say(target: T
     """In the table, in what is mounted, and in who may read it."""
     by_function = {function.name: function.secrets for function in FUNCTIONS if function.secrets}
     assert by_function == settings.SECRETS
-    mounted = {
+    assert set(GENERATED) <= set(settings.SECRET_NAMES)
+    read_by = {name: settings.secrets_of(name, settings.Provider.SENDGRID) for name in settings.SECRETS}
+    assert mounted_by(target) == {function: list(secrets) for function, secrets in read_by.items()}
+    readers = [flags_of(c)["member"][0] for c in commands(target) if "--role=roles/secretmanager.secretAccessor" in c]
+    allowed = [name for name, secrets in read_by.items() for _ in secrets]
+    assert sorted(readers) == sorted(f"serviceAccount:{target.account(name)}" for name in allowed)
+
+
+def mounted_by(target: Target) -> dict[str, list[str]]:
+    """The secrets that are mounted, by function."""
+    return {
         flags["function"][0]: [
             pair.partition("=")[0].removeprefix(settings.PREFIX) for pair in flags["set-secrets"][0].split(",")
         ]
         for command in commands(target)
         if "set-secrets" in (flags := flags_of(command))
     }
-    assert mounted == {function: list(secrets) for function, secrets in settings.SECRETS.items()}
-    assert set(GENERATED) <= set(settings.SECRET_NAMES)
-    readers = [flags_of(c)["member"][0] for c in commands(target) if "--role=roles/secretmanager.secretAccessor" in c]
-    allowed = [name for name, secrets in settings.SECRETS.items() for _ in secrets]
-    assert sorted(readers) == sorted(f"serviceAccount:{target.account(name)}" for name in allowed)
+
+
+@pytest.mark.parametrize(
+    ("declared", "secret"),
+    [
+        ('PROVIDER = "resend"', "RESEND_KEY"),
+        ('PROVIDER = "smtp"\nSMTP_HOST = "mail.example"\nSMTP_USER = "mailer"', "SMTP_PASSWORD"),
+    ],
+)
+def test_another_provider_needs_its_own_secret_and_none_of_the_others(
+    declared: str, secret: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "deploy.toml"
+    file.write_text(f'[settings]\nSENDER = "a@example.com"\n{declared}\n')
+    mounted = mounted_by(read("my-project", "europe-west1", file))
+    assert secret in mounted["deliver"]
+    assert not set(settings.PROVIDER_SECRETS.values()) - {secret} & set(mounted["deliver"])
 
 
 def test_the_environment_of_every_function_is_what_the_settings_accept(target: Target) -> None:

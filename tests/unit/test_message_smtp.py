@@ -1,0 +1,99 @@
+"""A mail as SMTP carries it: whatever words come in, no header is added, none is lost, and any server can take it."""
+
+from email import message_from_string, policy
+from email.message import EmailMessage
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from ledgermail import ids
+from ledgermail.attachment import Attachment
+from ledgermail.content import Rendered, one_line
+from ledgermail.eligibility import Recipient
+from ledgermail.message import Message, headers_of, safe_name
+from ledgermail.message_smtp import mail, recipients
+from tests.samples import NOW, settings
+
+CONTENT = Rendered("A job", "<p>A job</p>", "A job")
+LINE_CHARS = 998  # RFC 5322, 2.1.1
+HEADERS = ["From", "To", "Subject", "Date", "Message-ID", "X-Ledgermail-Delivery", "MIME-Version", "Content-Type"]
+
+
+def written(
+    *, name: str = "Ada", content: Rendered = CONTENT, delivery_id: str = "u1_j1", **changes: str
+) -> tuple[str, EmailMessage]:
+    """The mail, and as a mailbox reads it."""
+    message = Message(delivery_id, "job-alert", Recipient("u1@example.com", name), content)
+    made = mail(message, settings(**changes), NOW)
+    return made, message_from_string(made, _class=EmailMessage, policy=policy.SMTP)
+
+
+def test_a_mail_is_from_us_to_one_recipient_text_before_html() -> None:
+    _, read = written(sender_name="Job Alerts", reply_to="help@example.com")
+    assert (read["From"], read["To"]) == ("Job Alerts <alerts@example.com>", "Ada <u1@example.com>")
+    assert (read["Reply-To"], read["Date"]) == ("help@example.com", "Sun, 16 Aug 2026 09:30:00 +0000")
+    assert [part.get_content_type() for part in read.iter_parts()] == ["text/plain", "text/html"]
+
+
+def test_it_names_its_delivery_and_is_the_same_mail_to_a_mailbox_at_each_attempt() -> None:
+    (_, first), (_, second) = written(), written()
+    for name, value in headers_of(Message("u1_j1", "job-alert", Recipient("", ""), CONTENT), settings()).items():
+        assert first[name] == second[name] == value
+
+
+def test_a_long_header_of_ours_stays_on_one_line() -> None:
+    """Folded, or as encoded words, a link would be one no more."""
+    long = ids.delivery_id("u" * 190, "j" * 190)
+    made, _ = written(delivery_id=long)
+    assert f"\r\nX-Ledgermail-Delivery: {long}\r\n" in made
+
+
+@pytest.mark.parametrize(
+    "words", ["A\r\nBcc: all@example.com", "A\nBcc: x@y.example\n\nbody", "A\u2028Bcc: x@y.example", "A\x00\x0bB"]
+)
+def test_no_word_becomes_a_header(words: str) -> None:
+    _, read = written(name=words, content=Rendered(words, "<p>A</p>", "A"), sender_name=words)
+    assert read.keys() == HEADERS
+    assert read["Subject"] == one_line(words)
+
+
+@examples(max_examples=100, deadline=None)
+@given(name=st.text(), subject=st.text(), text=st.text(), html=st.text())
+def test_whatever_the_words_any_server_can_take_the_mail(name: str, subject: str, text: str, html: str) -> None:
+    made, read = written(name=name, content=Rendered(one_line(subject), html, text))
+    assert made.isascii()
+    assert not made.replace("\r\n", "").count("\r")
+    assert not made.replace("\r\n", "").count("\n")
+    assert max(map(len, made.split("\r\n"))) <= LINE_CHARS
+    assert read.keys() == HEADERS
+    assert [part.get_content().split() for part in read.iter_parts()] == [text.split(), html.split()]
+
+
+@examples(max_examples=100, deadline=None)
+@given(name=st.text())
+def test_whatever_a_recipient_is_called_the_mail_goes_to_one(name: str) -> None:
+    _, read = written(name=name)
+    (to,) = read["To"].addresses
+    assert to.addr_spec == "u1@example.com"
+    assert to.display_name.split() == safe_name(name).split()
+
+
+def test_the_archive_is_in_the_envelope_alone_and_not_twice() -> None:
+    message = Message("u1_j1", "job-alert", Recipient("u1@example.com", "Ada"), CONTENT)
+    for archive, envelope in (
+        ("archive@example.com", ["u1@example.com", "archive@example.com"]),
+        ("U1@example.com", ["u1@example.com"]),
+    ):
+        assert recipients(message, settings(archive=archive)) == envelope
+        assert "archive" not in mail(message, settings(archive=archive), NOW)
+
+
+def test_a_file_goes_with_it_byte_for_byte() -> None:
+    content = b"\xef\xbb\xbfa,b\r\n\xc3\xa9,2\r\n"
+    _, read = written(content=Rendered("A job", "<p>A job</p>", "A job", Attachment("jobs-1.csv", content, "")))
+    (file,) = read.iter_attachments()
+    assert isinstance(file, EmailMessage)
+    assert (file.get_filename(), file.get_content_type()) == ("jobs-1.csv", "text/csv")
+    assert file.get_payload(decode=True) == content
