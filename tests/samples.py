@@ -5,8 +5,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ledgermail import ids
+from ledgermail.content import Rendered
 from ledgermail.delivery import Content, Delivery, Failure, Guarantee, Status
+from ledgermail.eligibility import Recipient
 from ledgermail.mailing import Mailing, load
+from ledgermail.message import Message
 from ledgermail.page import content_hash
 from ledgermail.policy import Policy
 from ledgermail.settings import FOLDER, Settings, read
@@ -17,6 +20,7 @@ LEASE = timedelta(minutes=2)
 ITEMS: tuple[Mapping[str, Any], ...] = (
     {"job_id": "j1", "title": "Data Engineer", "company": "Acme", "url": "https://jobs.example.com/1"},
 )
+RENDERED = Rendered("A job", "<p>A job</p>", "A job")
 REFUSED = Failure(category="rejected", code="400", detail="no")
 
 
@@ -49,6 +53,11 @@ def about(**job: Any) -> Delivery:
     """A pending delivery about this job."""
     items = ({"job_id": "j1", "title": "Cook", **job},)
     return a_delivery(content=Content(hash=content_hash(items), items=items))
+
+
+def a_message(*, name: str = "Ada", content: Rendered = RENDERED, delivery_id: str = "u1_j1") -> Message:
+    """A mail to u1, ready to be sent."""
+    return Message(delivery_id, "job-alert", Recipient("u1@example.com", name), content, LINK)
 
 
 def a_user(**changes: Any) -> dict[str, Any]:

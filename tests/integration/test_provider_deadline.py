@@ -7,16 +7,13 @@ from threading import Event
 import pytest
 
 from ledgermail.clock import Clock
-from ledgermail.content import Rendered
 from ledgermail.delivery import Failure
-from ledgermail.eligibility import Recipient
-from ledgermail.message import Message
 from ledgermail.outcomes import Accepted, Ambiguous
 from ledgermail.provider_sendgrid import SendGrid
 from tests.integration.raw_server import read_request, serving
-from tests.samples import settings
+from tests.samples import a_message, settings
 
-MESSAGE = Message("u1_j1", "job-alert", Recipient("u1@example.com", "Ada"), Rendered("A job", "<p>A job</p>", "A job"))
+MESSAGE = a_message()
 HEAD = b"HTTP/1.1 202 Accepted\r\n"
 ACCEPTED = HEAD + b"X-Message-Id: m1\r\nContent-Length: 0\r\n\r\n"
 

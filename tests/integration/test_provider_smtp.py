@@ -11,16 +11,15 @@ from ledgermail.attachment import Attachment
 from ledgermail.clock import Clock
 from ledgermail.content import Rendered
 from ledgermail.delivery import Failure
-from ledgermail.eligibility import Recipient
 from ledgermail.message import Message
 from ledgermail.outcomes import Accepted, Ambiguous, Misconfigured, Outcome, Rejected, Transient
 from ledgermail.provider_smtp import Smtp
 from tests.integration.raw_server import serving
 from tests.integration.smtp_server import Action, Scripted
-from tests.samples import settings
+from tests.samples import a_message, settings
 from tests.stack.receivers import Authority
 
-MESSAGE = Message("u1_j1", "job-alert", Recipient("u1@example.com", "Ada"), Rendered("A job", "<p>A job</p>", "A job"))
+MESSAGE = a_message()
 PLAIN = {"provider": "smtp", "smtp_tls": "none", "provider_timeout": "300ms"}
 LOGIN = {"smtp_user": "mailer", "smtp_password": "open sesame"}
 BEFORE_THE_MAIL = ("CONNECT", "EHLO", "AUTH", "MAIL", "RCPT", "ARCHIVE RCPT", "DATA")
@@ -65,7 +64,7 @@ def test_a_mail_is_handed_over_with_its_envelope_and_the_archive_is_not_named_in
 def test_no_text_ends_a_mail_early_or_becomes_a_command(text: str) -> None:
     server = Scripted()
     content = Rendered("A job", "<p>A job</p>", text, Attachment("a.csv", b"1\r\n.\r\n2\r\n", ""))
-    assert isinstance(sent(server, Message("u1_j1", "job-alert", MESSAGE.recipient, content)), Accepted)
+    assert isinstance(sent(server, a_message(content=content)), Accepted)
     assert server.commands() == ["EHLO", "AUTH", "MAIL", "RCPT", "DATA", "QUIT"]
     parts = list(message_from_bytes(server.mails[0], policy=policy.SMTP).walk())
     got = next(part.get_content() for part in parts if part.get_content_type() == "text/plain")

@@ -10,18 +10,14 @@ from hypothesis import strategies as st
 from ledgermail import ids
 from ledgermail.attachment import Attachment
 from ledgermail.content import Rendered
-from ledgermail.eligibility import Recipient
-from ledgermail.message import Message
 from ledgermail.message_resend import KEY_CHARS, key_of, payload
-from tests.samples import settings
-
-CONTENT = Rendered("A job", "<p>A job</p>", "A job")
+from tests.samples import LINK, RENDERED, a_message, settings
 
 
-def request(*, name: str = "Ada", content: Rendered = CONTENT, **changes: str) -> dict[str, Any]:
+def request(*, name: str = "Ada", content: Rendered = RENDERED, **changes: str) -> dict[str, Any]:
     """The request as Resend reads it."""
-    message = Message("u1_j1", "job-alert", Recipient("u1@example.com", name), content)
-    read: dict[str, Any] = json.loads(json.dumps(payload(message, settings(**changes))))
+    made = payload(a_message(name=name, content=content), settings(**changes))
+    read: dict[str, Any] = json.loads(json.dumps(made))
     return read
 
 
@@ -33,7 +29,11 @@ def test_a_mail_is_from_us_to_one_recipient_and_names_its_delivery() -> None:
         "subject": "A job",
         "html": "<p>A job</p>",
         "text": "A job",
-        "headers": {"X-Ledgermail-Delivery": "u1_j1"},
+        "headers": {
+            "X-Ledgermail-Delivery": "u1_j1",
+            "List-Unsubscribe": f"<{LINK}>",
+            "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+        },
     }
 
 

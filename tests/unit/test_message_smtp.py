@@ -11,22 +11,20 @@ from hypothesis import strategies as st
 from ledgermail import ids
 from ledgermail.attachment import Attachment
 from ledgermail.content import Rendered, one_line
-from ledgermail.eligibility import Recipient
-from ledgermail.message import Message, headers_of, safe_name
+from ledgermail.message import headers_of, safe_name
 from ledgermail.message_smtp import mail, recipients
-from tests.samples import NOW, settings
+from tests.samples import LINK, NOW, RENDERED, a_message, settings
 
-CONTENT = Rendered("A job", "<p>A job</p>", "A job")
 LINE_CHARS = 998  # RFC 5322, 2.1.1
-HEADERS = ["From", "To", "Subject", "Date", "Message-ID", "X-Ledgermail-Delivery", "MIME-Version", "Content-Type"]
+OURS = ["Message-ID", "X-Ledgermail-Delivery", "List-Unsubscribe", "List-Unsubscribe-Post"]
+HEADERS = ["From", "To", "Subject", "Date", *OURS, "MIME-Version", "Content-Type"]
 
 
 def written(
-    *, name: str = "Ada", content: Rendered = CONTENT, delivery_id: str = "u1_j1", **changes: str
+    *, name: str = "Ada", content: Rendered = RENDERED, delivery_id: str = "u1_j1", **changes: str
 ) -> tuple[str, EmailMessage]:
     """The mail, and as a mailbox reads it."""
-    message = Message(delivery_id, "job-alert", Recipient("u1@example.com", name), content)
-    made = mail(message, settings(**changes), NOW)
+    made = mail(a_message(name=name, content=content, delivery_id=delivery_id), settings(**changes), NOW)
     return made, message_from_string(made, _class=EmailMessage, policy=policy.SMTP)
 
 
@@ -39,7 +37,7 @@ def test_a_mail_is_from_us_to_one_recipient_text_before_html() -> None:
 
 def test_it_names_its_delivery_and_is_the_same_mail_to_a_mailbox_at_each_attempt() -> None:
     (_, first), (_, second) = written(), written()
-    for name, value in headers_of(Message("u1_j1", "job-alert", Recipient("", ""), CONTENT), settings()).items():
+    for name, value in headers_of(a_message(), settings()).items():
         assert first[name] == second[name] == value
 
 
@@ -48,6 +46,7 @@ def test_a_long_header_of_ours_stays_on_one_line() -> None:
     long = ids.delivery_id("u" * 190, "j" * 190)
     made, _ = written(delivery_id=long)
     assert f"\r\nX-Ledgermail-Delivery: {long}\r\n" in made
+    assert f"\r\nList-Unsubscribe: <{LINK}>\r\n" in made
 
 
 @pytest.mark.parametrize(
@@ -81,7 +80,7 @@ def test_whatever_a_recipient_is_called_the_mail_goes_to_one(name: str) -> None:
 
 
 def test_the_archive_is_in_the_envelope_alone_and_not_twice() -> None:
-    message = Message("u1_j1", "job-alert", Recipient("u1@example.com", "Ada"), CONTENT)
+    message = a_message()
     for archive, envelope in (
         ("archive@example.com", ["u1@example.com", "archive@example.com"]),
         ("U1@example.com", ["u1@example.com"]),
