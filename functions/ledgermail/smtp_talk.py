@@ -127,7 +127,7 @@ class Talk:
 
     def _go_on(self, sock: socket.socket) -> None:
         """Talk over this from now on."""
-        sock.settimeout(self._seconds)
+        sock.settimeout(2 * self._seconds)  # the watch is the limit
         self._smtp.sock, self._smtp.file = sock, None
         if self.over.is_set():
             raise TimeoutError

@@ -20,7 +20,7 @@ from tests.samples import a_message, settings
 from tests.stack.receivers import Authority
 
 MESSAGE = a_message()
-PLAIN = {"provider": "smtp", "smtp_tls": "none", "provider_timeout": "300ms"}
+PLAIN = {"provider": "smtp", "smtp_tls": "none", "provider_timeout": "10s"}
 LOGIN = {"smtp_user": "mailer", "smtp_password": "open sesame"}
 BEFORE_THE_MAIL = ("CONNECT", "EHLO", "AUTH", "MAIL", "RCPT", "ARCHIVE RCPT", "DATA")
 
@@ -36,7 +36,8 @@ def sent(server: Scripted, message: Message = MESSAGE, authority: Authority | No
 
 def meeting(step: str, reply: bytes | Action) -> Outcome:
     """What this reply at a step makes of an attempt; with an archive."""
-    return sent(Scripted({step: reply}), archive="archive@example.com")
+    seconds = "500ms" if reply == "hang" else "10s"
+    return sent(Scripted({step: reply}), archive="archive@example.com", provider_timeout=seconds)
 
 
 def failure(outcome: Outcome) -> Failure:
@@ -140,7 +141,8 @@ def test_a_server_that_drips_for_ever_ends_with_our_own_time_limit() -> None:
             connection.sendall(b"220-and one more\r\n")
 
     with serving(drip) as url:
-        read = settings(**PLAIN, smtp_host="127.0.0.1", smtp_port=url.rpartition(":")[2])
+        short = PLAIN | {"provider_timeout": "300ms"}
+        read = settings(**short, smtp_host="127.0.0.1", smtp_port=url.rpartition(":")[2])
         provider = Smtp(read, Clock())
         assert provider.send(provider.prepare(MESSAGE), "u1_j1") == Transient(
             Failure(category="transient", code="TimeoutError", detail="greeting")
@@ -180,7 +182,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 def test_the_password_and_the_mail_go_over_tls(implicit: bool, authority: Authority) -> None:
     server = Scripted(context=authority.server("localhost"), implicit=implicit)
     tls = "implicit" if implicit else "starttls"
-    assert isinstance(sent(server, authority=authority, smtp_tls=tls, provider_timeout="5s"), Accepted)
+    assert isinstance(sent(server, authority=authority, smtp_tls=tls), Accepted)
     begin = ["EHLO"] if implicit else ["EHLO", "STARTTLS", "EHLO"]
     assert server.commands() == [*begin, "AUTH", "MAIL", "RCPT", "DATA", "QUIT"]
 
@@ -192,7 +194,7 @@ def test_a_server_that_is_not_who_it_says_gets_neither_password_nor_mail(
 ) -> None:
     server = Scripted(context=authority.server("elsewhere.example" if trusted else "localhost"), implicit=implicit)
     tls = "implicit" if implicit else "starttls"
-    outcome = sent(server, authority=authority if trusted else None, smtp_tls=tls, provider_timeout="5s")
+    outcome = sent(server, authority=authority if trusted else None, smtp_tls=tls)
     assert failure(outcome).code == "SSLCertVerificationError"
     assert isinstance(outcome, Transient)
     assert not {"AUTH", "MAIL"} & set(server.commands())
@@ -208,7 +210,7 @@ def test_without_its_tls_nothing_is_said_in_the_open(reply: bytes) -> None:
 def test_what_was_whispered_before_the_encryption_is_not_heard(authority: Authority) -> None:
     """Behind the last reply in the open, an eavesdropper has put one that offers no login."""
     server = Scripted({"STARTTLS": b"220 go on\r\n250 mail.example\r\n"}, context=authority.server("localhost"))
-    outcome = sent(server, authority=authority, smtp_tls="starttls", provider_timeout="5s")
+    outcome = sent(server, authority=authority, smtp_tls="starttls")
     assert isinstance(outcome, Accepted)
     assert "AUTH" in server.commands()
 

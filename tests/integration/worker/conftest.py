@@ -13,8 +13,8 @@ from tests.integration.delivering import Post, with_guarantee
 @pytest.fixture
 def app(make_app: AppMaker, inbox: Inbox) -> App:
     """The App of this test's project, which sends to a SendGrid of its own and soon loses patience with it."""
-    inbox.faults(hang_seconds=1)
-    return make_app(sendgrid_url=inbox.url, provider_timeout="400ms")
+    inbox.faults(hang_seconds=2)
+    return make_app(sendgrid_url=inbox.url, provider_timeout="1s")
 
 
 @pytest.fixture
