@@ -9,6 +9,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from emulator.inbox import Inbox
 from tests.stack.inbox.payloads import payload
+from tests.stack.receivers import Receiver, says
 
 CHROMIUM = Path("/usr/bin/chromium")
 ARGUMENTS = (
@@ -68,9 +69,39 @@ def test_a_link_in_a_mail_opens_a_window_of_its_own(page: Page) -> None:
     assert "/mails/" in page.url
 
 
+def test_one_click_unsubscribes_and_the_answer_is_shown(page: Page, box: Inbox, http: httpx.Client) -> None:
+    with Receiver(says("200 OK", "", "No more <script>document.title = 'owned'</script>")) as receiver:
+        box.events(f"http://127.0.0.1:{receiver.port}/events")
+        body = payload("u_3", subject="A miller", html=ATTACK)
+        body["headers"] |= {
+            "List-Unsubscribe": f"<http://127.0.0.1:{receiver.port}/unsubscribe?token=t>",
+            "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+        }
+        http.post("/v3/mail/send", json=body)
+        box.settled()
+        page.goto(box.url)
+        page.get_by_text("A miller").click()
+        assert page.get_by_role("row", name="delivered ann@mail.org").is_visible()
+        page.get_by_role("button", name="Unsubscribe").click()
+        answer = page.get_by_role("region", name="The answer to unsubscribing")
+        assert answer.get_by_text("Answered with 200").is_visible()
+        assert "<script>" in answer.inner_text()
+        assert page.title() == "A miller"
+        assert [heard.path for heard in receiver.heard] == ["/events", "/unsubscribe?token=t"]
+    box.events()
+
+
 @pytest.mark.parametrize("path", ["/", "/mails/{id}", "/mails/{id}?view=headers", "/mails/{id}?view=request"])
 def test_nothing_is_wider_than_a_phone(page: Page, box: Inbox, http: httpx.Client, path: str) -> None:
-    http.post("/v3/mail/send", json=payload("u" * 150, subject="Donaudampfschifffahrtsgesellschaft" * 5))
+    body = payload("u" * 150, subject="Donaudampfschifffahrtsgesellschaft" * 5)
+    body["headers"] |= {
+        "List-Unsubscribe": f"<http://127.0.0.1:1/{'u' * 200}>",
+        "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+    }
+    box.events("http://127.0.0.1:1/events", delay_seconds=3600)
+    http.post("/v3/mail/send", json=body)
+    box.emit("bounce", box.mails()[0]["id"], reason="Donaudampfschifffahrtsgesellschaft" * 5)
+    box.events()
     page.set_viewport_size({"width": PHONE["width"], "height": PHONE["height"]})
     page.goto(box.url + path.format(id=box.mails()[0]["id"]))
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
