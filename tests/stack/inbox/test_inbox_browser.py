@@ -81,7 +81,7 @@ def test_one_click_unsubscribes_and_the_answer_is_shown(page: Page, box: Inbox, 
         box.settled()
         page.goto(box.url)
         page.get_by_text("A miller").click()
-        assert page.get_by_role("row", name="delivered ann@mail.org").is_visible()
+        assert page.get_by_role("row", name="delivered").is_visible()
         page.get_by_role("button", name="Unsubscribe").click()
         answer = page.get_by_role("region", name="The answer to unsubscribing")
         assert answer.get_by_text("Answered with 200").is_visible()
