@@ -28,6 +28,10 @@ SHOWN_LINK = re.compile(
 HASH_CHARS = 16  # of a SHA-256: names a version of the templates
 
 
+# How long a lost answer waits for evidence, if the mailing does not say. Events come within seconds, in bad hours within minutes.
+GRACES = {Guarantee.AT_MOST_ONCE: timedelta(), Guarantee.AT_LEAST_ONCE: timedelta(minutes=10)}
+
+
 class Source(StrEnum):
     """What a mailing's items are."""
 
@@ -112,13 +116,14 @@ def _templates(path: Path) -> tuple[Mapping[str, str], list[str]]:
 
 
 def _read(name: str, declared: Declared, templates: Mapping[str, str]) -> Mailing:
+    guarantee = declared.choice("guarantee", Guarantee)
     return Mailing(
         name=name,
         title=declared.text("title", name.replace("-", " ").capitalize()),
-        guarantee=declared.choice("guarantee", Guarantee),
+        guarantee=guarantee,
         source=declared.choice("source", Source, Source.MATCHES),
         schedule=_schedule(declared),
-        policy=_policy(declared),
+        policy=_policy(declared, GRACES[guarantee]),
         webhook=declared.flag("webhook", default=False),
         item_cap=declared.integer("item_cap", 20, least=1, most=200),
         catch_up=declared.duration("catch_up", timedelta(days=1)),
@@ -131,7 +136,7 @@ def _read(name: str, declared: Declared, templates: Mapping[str, str]) -> Mailin
     )
 
 
-def _policy(declared: Declared) -> Policy:
+def _policy(declared: Declared, grace: timedelta) -> Policy:
     default = Policy()
     retention = declared.duration("retention", default.retention)
     return Policy(
@@ -141,7 +146,7 @@ def _policy(declared: Declared) -> Policy:
             deadline=declared.duration("retry_deadline", default.backoff.deadline),
         ),
         slack=declared.duration("slack", default.slack),
-        evidence_grace=declared.duration("evidence_grace", default.evidence_grace),
+        evidence_grace=declared.duration("evidence_grace", grace),
         retention=retention,
         retentions={status: declared.duration(f"retention_{status}", retention) for status in sorted(TERMINAL)},
     )
@@ -167,6 +172,8 @@ def _check(declared: Declared, mailing: Mailing) -> None:
                 declared.problem(f"retention_{status}", f"must be longer than {name}")
         if mailing.policy.retention <= getattr(mailing, name):
             declared.problem("retention", f"must be longer than {name}")
+    if mailing.policy.evidence_grace >= mailing.promise:
+        declared.problem("evidence_grace", "must be shorter than promise: one lost answer would break it")
     if mailing.policy.backoff.deadline <= mailing.catch_up:
         declared.problem(
             "retry_deadline", "must be longer than catch_up: a run that late would expire without an attempt"

@@ -1,5 +1,6 @@
 """A mailing's folder: read whole or refused with every problem, by file and key."""
 
+from dataclasses import replace
 from pathlib import Path
 from shutil import copytree
 
@@ -7,7 +8,7 @@ import pytest
 
 from ledgermail.delivery import Guarantee
 from ledgermail.errors import ConfigurationError
-from ledgermail.mailing import TEMPLATES, load
+from ledgermail.mailing import GRACES, TEMPLATES, load
 from ledgermail.settings import FOLDER
 from tests.samples import a_mailing
 
@@ -69,7 +70,8 @@ def test_what_a_digest_declares_is_checked_by_name(folder: Path, line: str, prob
 
 def test_only_the_guarantee_has_to_be_declared(folder: Path) -> None:
     declare(folder, 'guarantee = "at_least_once"')
-    assert load(folder)["job-alert"].policy == a_mailing().policy
+    policy = replace(a_mailing().policy, evidence_grace=GRACES[Guarantee.AT_LEAST_ONCE])
+    assert load(folder)["job-alert"].policy == policy
 
 
 def test_several_problems_are_told_together_by_file_and_key(folder: Path) -> None:
@@ -102,6 +104,7 @@ def test_a_guarantee_of_another_kind_is_named(folder: Path, guarantee: str) -> N
         ('look_back = "31d"\nmax_age = "29d"\nretention = "30d"', "retention"),
         ('look_back = "4d"', "max_age"),
         ('retry_base = "1h"\nretry_cap = "1m"', "retry_cap"),
+        ('evidence_grace = "1h"\npromise = "1h"', "evidence_grace"),
     ],
 )
 def test_durations_that_would_break_the_promise_are_refused(folder: Path, declared: str, key: str) -> None:
