@@ -28,7 +28,7 @@ SHOWN_LINK = re.compile(
 HASH_CHARS = 16  # of a SHA-256: names a version of the templates
 
 
-# How long a lost answer waits for evidence, if the mailing does not say. Events come within seconds, in bad hours within minutes.
+# How long a lost answer waits for evidence, if the mailing does not say. Events come within seconds or minutes.
 GRACES = {Guarantee.AT_MOST_ONCE: timedelta(), Guarantee.AT_LEAST_ONCE: timedelta(minutes=10)}
 
 
@@ -165,13 +165,7 @@ def _check(declared: Declared, mailing: Mailing) -> None:
     """Note what would break the promise although each value by itself is sound."""
     if encode_part(mailing.name, "mailing") != mailing.name:
         declared.problem("name", "the folder's name may hold only letters, digits, dots and hyphens")
-    # A pruned delivery is forgotten: what could still be planned then would be mailed again.
-    for name in ("max_age", "look_back", "catch_up"):
-        for status, kept in mailing.policy.retentions.items():
-            if kept <= getattr(mailing, name):
-                declared.problem(f"retention_{status}", f"must be longer than {name}")
-        if mailing.policy.retention <= getattr(mailing, name):
-            declared.problem("retention", f"must be longer than {name}")
+    _check_retention(declared, mailing)
     if mailing.policy.evidence_grace >= mailing.promise:
         declared.problem("evidence_grace", "must be shorter than promise: one lost answer would break it")
     if mailing.policy.backoff.deadline <= mailing.catch_up:
@@ -184,3 +178,13 @@ def _check(declared: Declared, mailing: Mailing) -> None:
         declared.problem("schedule", "is missing: a report has one")
     if mailing.policy.backoff.cap < mailing.policy.backoff.base:
         declared.problem("retry_cap", "must not be shorter than retry_base")
+
+
+def _check_retention(declared: Declared, mailing: Mailing) -> None:
+    """A pruned delivery is forgotten: what could still be planned then would be mailed again."""
+    for name in ("max_age", "look_back", "catch_up"):
+        for status, kept in mailing.policy.retentions.items():
+            if kept <= getattr(mailing, name):
+                declared.problem(f"retention_{status}", f"must be longer than {name}")
+        if mailing.policy.retention <= getattr(mailing, name):
+            declared.problem("retention", f"must be longer than {name}")
