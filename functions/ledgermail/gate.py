@@ -26,6 +26,10 @@ class Gate:
     reason: str = ""
     written_at: datetime | None = field(default=None, compare=False)  # when either was last set
 
+    def is_open_until(self, until: datetime) -> bool:
+        """Whether the breaker is open at least that long, or so nearly that it is not worth a write."""
+        return self.open_until is not None and self.open_until >= until - timedelta(seconds=KEPT_SECONDS)
+
     def wait(self, now: datetime) -> timedelta | None:
         """How long to hold mail back; None when it may go out."""
         if self.paused:
@@ -58,10 +62,15 @@ class Gates:
         """Hold all mail back for so long. Where the breaker is known to be open at least as long, nothing is written."""
         until = self._clock.now() + hold
         with self._lock:
-            known = self._gate.open_until
-            if known is not None and known >= until - timedelta(seconds=KEPT_SECONDS):
+            if self._gate.is_open_until(until):
                 return
-            self._gate = Gate(self._gate.paused, until, reason)
+            self._gate = Gate(
+                self._gate.paused, until, reason
+            )  # this instance holds back even if nothing can be written
+            known = self.fetch()
+            if known.is_open_until(until):  # another was told to wait longer
+                self._gate = known
+                return
         log("breaker.opened", severity="WARNING", until=until.isoformat(), reason=reason)
         self._write({"breaker": {"open_until": until, "reason": reason}})
 

@@ -97,6 +97,13 @@ def test_a_breaker_that_is_open_long_enough_is_not_written_again(gates: Gates, d
     assert db.collection("state").document("gate").get().update_time != written
 
 
+def test_a_hold_is_not_shortened_by_an_instance_that_has_not_heard_of_it(gates: Gates, others: Gates) -> None:
+    others.read()
+    gates.open_breaker(10 * MINUTE, "401")
+    others.open_breaker(MINUTE, "429")
+    assert others.read().wait(NOW) == 10 * MINUTE
+
+
 def test_many_deliveries_read_it_once(gates: Gates, hands: Hands, project: str, controlled: Firestore) -> None:
     gates.read()
     controlled.reset_usage(project)
