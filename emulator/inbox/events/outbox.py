@@ -4,24 +4,16 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from random import Random
 
 from emulator.clock import Clock
 from emulator.inbox.events.happening import Happened
 from emulator.inbox.events.plan import EventPlan
+from emulator.inbox.events.waiting import Posting, Waiting
 
 MOST_WAITING = 200_000  # postings; what comes beyond is not posted, but counted
 TRIED_FOR = timedelta(hours=24)
-
-
-@dataclass
-class Posting:
-    """One event that is to be posted once."""
-
-    happened: Happened
-    due: datetime
-    tries: int = 0
 
 
 @dataclass(frozen=True)
@@ -43,7 +35,7 @@ class Counts:
     posted: int = 0
     posts: int = 0
     failed_posts: int = 0
-    given_up: int = 0  # not taken within a day
+    given_up: int = 0  # not taken within a day, or until there was no URL any more
     overflowed: int = 0
     last_failure: str = ""
 
@@ -55,7 +47,7 @@ class Outbox:
         self._changed = threading.Condition()
         self._clock = clock
         self._random = Random(0)
-        self._waiting: list[Posting] = []
+        self._waiting = Waiting()
         self._under_way = 0
         self._log: defaultdict[str, list[Happened]] = defaultdict(list)
         self._counts = Counts()
@@ -82,16 +74,17 @@ class Outbox:
             postings = [Posting(one, one.at + self._delay()) for _ in range(self.plan.copies) for one in told]
             room = max(MOST_WAITING - len(self._waiting), 0)
             self._counts.overflowed += len(postings[room:])
-            self._waiting += postings[:room]
+            for posting in postings[:room]:
+                self._waiting.put(posting)
             self._changed.notify_all()
 
     def take(self) -> Batch | None:
         """The next batch, as soon as something is due; None when the server ends. Each must be given back by done()."""
         with self._changed:
             while not self._closed:
-                if self._under_way < self.plan.at_once and (postings := self._due()):
+                if self.plan.url and self._under_way < self.plan.at_once and (postings := self._due()):
                     self._under_way += 1
-                    return Batch(postings, self.plan.url or "", self.plan.new_ids, self._log)
+                    return Batch(postings, self.plan.url, self.plan.new_ids, self._log)
                 self._changed.wait(self._seconds_to_next())
             return None
 
@@ -111,9 +104,7 @@ class Outbox:
     def flush(self) -> None:
         """Everything that waits is due now."""
         with self._changed:
-            now = self._clock.now()
-            for posting in self._waiting:
-                posting.due = min(posting.due, now)
+            self._waiting.hurry()
             self._changed.notify_all()
 
     def settled(self, timeout: float) -> bool:
@@ -145,20 +136,7 @@ class Outbox:
             self._changed.notify_all()
 
     def _due(self) -> list[Posting]:
-        """Take what is due, up to a batch. An event and its copy never share one."""
-        now, chosen, left = self._clock.now(), dict[int, Posting](), list[Posting]()
-        if self.plan.shuffle:
-            self._random.shuffle(self._waiting)
-        else:
-            self._waiting.sort(key=lambda posting: posting.due)
-        for posting in self._waiting:
-            fits = posting.due <= now and len(chosen) < self.plan.batch and id(posting.happened) not in chosen
-            if fits:
-                chosen[id(posting.happened)] = posting
-            else:
-                left.append(posting)
-        self._waiting = left
-        return list(chosen.values())
+        return self._waiting.take(self.plan.batch, self._clock.now(), self._random if self.plan.shuffle else None)
 
     def _note(self, batch: Batch, failure: str | None) -> None:
         self._counts.posts += 1
@@ -174,22 +152,24 @@ class Outbox:
             self._put_off(posting)
 
     def _put_off(self, posting: Posting) -> None:
-        posting.due = self._clock.now() + timedelta(seconds=self.plan.retry_seconds * 2**posting.tries)
-        posting.tries += 1
-        if posting.due > posting.happened.at + TRIED_FOR:
+        due = self._clock.now() + timedelta(seconds=self.plan.retry_seconds * 2**posting.tries)
+        if self.plan.url is None or due > posting.happened.at + TRIED_FOR:
             self._counts.given_up += 1
         else:
-            self._waiting.append(posting)
+            self._waiting.put(Posting(posting.happened, due, posting.tries + 1))
 
     def _delay(self) -> timedelta:
         return timedelta(seconds=self._random.uniform(0, self.plan.delay_seconds))
 
     def _is_settled(self) -> bool:
         now = self._clock.now()
-        return self._under_way == 0 and not any(posting.due <= now for posting in self._waiting)
+        due = self._waiting.next_due(now)
+        return self._under_way == 0 and (due is None or due > now)
 
     def _seconds_to_next(self) -> float | None:
         """Until the next posting is due; None when there is none, or no place for another post."""
-        if not self._waiting or self._under_way >= self.plan.at_once:
+        now = self._clock.now()
+        due = self._waiting.next_due(now)
+        if due is None or self._under_way >= self.plan.at_once:
             return None
-        return max((min(posting.due for posting in self._waiting) - self._clock.now()).total_seconds(), 0)
+        return max((due - now).total_seconds(), 0)
