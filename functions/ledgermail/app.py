@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ledgermail.suppressions import Suppressions
     from ledgermail.sweep import Sweeper
     from ledgermail.tasks import Tasks
+    from ledgermail.why import Enquiries
     from ledgermail.worker import Worker
 
 
@@ -201,6 +202,25 @@ class App:
             tasks=self.tasks,
             suppressions=self.suppressions,
             audits=Audits(self.client),
+            mailings=self.mailings,
+            clock=self.clock,
+        )
+
+    @cached_property
+    def enquiries(self) -> "Enquiries":
+        """What answers why somebody got a mail, or did not."""
+        from ledgermail.audits import Audits
+        from ledgermail.book import Books
+        from ledgermail.why import Enquiries
+
+        return Enquiries(
+            client=self.client,
+            ledger=self.ledger,
+            audits=Audits(self.client),
+            gates=self.gates,
+            suppressions=self.suppressions,
+            reports=self.reports,
+            books=Books(self.client),
             mailings=self.mailings,
             clock=self.clock,
         )

@@ -14,6 +14,7 @@ from ledgermail.delivery import Content, Delivery
 from ledgermail.errors import ContentChanged, ContentError, InvalidDocument
 from ledgermail.mailing import Mailing, Source
 from ledgermail.page import content_hash
+from ledgermail.wording import zone_of
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -100,7 +101,7 @@ def field(item: Mapping[str, Any], column: str) -> str:
 
 def _facts(mailing: Mailing, delivery: Delivery, user: Mapping[str, Any], columns: Sequence[str]) -> dict[str, object]:
     """What every template may speak of, besides the items. A map's keys come from Firestore in any order: sort them."""
-    zone = _zone(user.get("timezone"))
+    zone = zone_of(user.get("timezone"))
     period = {"start": _day(delivery.period_start, zone), "end": _day(delivery.period_end, zone)}
     report = {"topic": delivery.topic, "version": delivery.version, "columns": columns}
     return {
@@ -109,13 +110,6 @@ def _facts(mailing: Mailing, delivery: Delivery, user: Mapping[str, Any], column
         "period": period if delivery.period_end else None,
         "report": report if mailing.source is Source.REPORT else None,
     }
-
-
-def _zone(name: object) -> ZoneInfo:
-    try:
-        return ZoneInfo(name if isinstance(name, str) else "UTC")
-    except (LookupError, ValueError, OSError):  # unknown; no name at all; a folder of zones
-        return ZoneInfo("UTC")
 
 
 def _day(at: datetime | None, zone: ZoneInfo) -> date | None:

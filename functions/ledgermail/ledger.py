@@ -1,6 +1,6 @@
 """The ledger: the only place where a delivery is read or changed."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -89,6 +89,18 @@ class Ledger:
         query = query.order_by("created_at", direction=firestore.Query.DESCENDING)
         with ledger_errors("read a user's deliveries"):
             return [found.delivery for found in _readable(query.limit(limit).stream(**call())).values()]
+
+    def newest_periods(self, user_id: str, mailing: str, limit: int) -> list[Delivery]:
+        """A user's digests or reports of a mailing, the newest period first; as many reads, and one where there is none."""
+        query = self._deliveries.where(filter=FieldFilter("user_id", "==", user_id))
+        query = query.where(filter=FieldFilter("mailing", "==", mailing))
+        query = query.order_by("period_end", direction=firestore.Query.DESCENDING)
+        with ledger_errors("read a user's periods"):
+            return [found.delivery for found in _readable(query.limit(limit).stream(**call())).values()]
+
+    def documents(self, delivery_ids: Sequence[str]) -> list[Snapshot]:
+        """Read these in one call, one read each, in their order; those that do not exist say so."""
+        return self._read(*(self._deliveries.document(delivery_id) for delivery_id in delivery_ids))
 
     def change(
         self,
