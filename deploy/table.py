@@ -64,6 +64,7 @@ FUNCTIONS = (
     Function(name="events", public=True, called=False, max_instances=4),
     Function(name="plan", queues=("deliver", "upkeep"), max_instances=5),  # parts of a large audience, side by side
     Function(name="scan", queues=("deliver", "upkeep")),
+    Function(name="preferences", public=True, called=False, secrets=("TOKEN_KEY",), concurrency=8),
     Function(name="trigger", public=True, called=False, ledger=None, queues=("upkeep",), secrets=("TRIGGER_KEY",)),
 )
 

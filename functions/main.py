@@ -62,6 +62,12 @@ def events(request: Request) -> Response:
 
 
 @functions_framework.http
+def preferences(request: Request) -> Response:
+    """Readers and their mailboxes, by the link in every mail: what they get, and when."""
+    return endpoints.preferences(app(), request)
+
+
+@functions_framework.http
 def trigger(request: Request) -> Response:
     """Any other scheduler, by a shared key: starts any of the above."""
     return endpoints.trigger(app(), request)

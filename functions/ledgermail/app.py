@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ledgermail.ledger import Ledger
     from ledgermail.links import Links
     from ledgermail.operations import Operations
+    from ledgermail.preference_store import Preferences
     from ledgermail.prune import Pruner
     from ledgermail.reports import Reports
     from ledgermail.scan import Scanner
@@ -100,6 +101,13 @@ class App:
 
         keys = self.settings.secrets["TOKEN_KEY"].split(",")
         return Links(function_url=self.settings.function_url, keys=keys)
+
+    @cached_property
+    def preferences(self) -> "Preferences":
+        """What users have chosen."""
+        from ledgermail.preference_store import Preferences
+
+        return Preferences(self.client)
 
     @cached_property
     def reports(self) -> "Reports":

@@ -67,6 +67,7 @@ class Subscriber:
     created_at: datetime  # when the document was
     since: datetime | None  # when these preferences were last changed, if the application says so
     schedule: str | None
+    resumed_at: datetime | None = None  # when they turned it on (again): what came before is not for them
 
 
 class Audience:
@@ -200,12 +201,13 @@ def _after_all_with(head: str) -> str | None:
 
 def _subscriber(snapshot: Snapshot, mailing: str) -> Subscriber:
     preferences = _preferences(snapshot, mailing)
-    since, schedule = preferences.get("since"), preferences.get("schedule")
+    since, schedule, resumed_at = (preferences.get(name) for name in ("since", "schedule", "resumed_at"))
     return Subscriber(
         user_id=snapshot.id,
         created_at=moment(snapshot.create_time),
         since=since if isinstance(since, datetime) else None,
         schedule=schedule if isinstance(schedule, str) and len(schedule) <= MAX_CHARS else None,
+        resumed_at=resumed_at if isinstance(resumed_at, datetime) else None,
     )
 
 

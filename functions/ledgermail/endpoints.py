@@ -79,6 +79,13 @@ def status(app: App, request: Request) -> Response:
     )
 
 
+def preferences(app: App, request: Request) -> Response:
+    """The page behind the link in every mail, and the one-click of a mailbox: for whoever has the link."""
+    from ledgermail.preference_requests import answer_to
+
+    return answer_to(app, request)
+
+
 def trigger(app: App, request: Request) -> Response:
     """Start a `job` for whoever knows the key: for schedulers other than Cloud Scheduler."""
     guard = holder_of(app.settings.secrets["TRIGGER_KEY"])

@@ -4,6 +4,7 @@
     ├── ConfigurationError   what was declared cannot keep the promise; lists every problem found
     ├── InvalidId            a user, job or run id that cannot become part of a document id
     ├── InvalidToken         a link's token that we have not signed
+    ├── InvalidForm          submitted preferences that make no sense; what is wrong, by field
     ├── InvalidDocument      a document without a field that it must have, or with one that makes no sense
     ├── NewerSchema          a document written by a newer version: not ours to touch
     ├── ContentError         the items or the template of one delivery cannot become a mail
@@ -16,7 +17,7 @@
 None is a ValueError: google-cloud-firestore raises bare ValueErrors for trouble of its own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 
 class LedgermailError(Exception):
@@ -37,6 +38,14 @@ class InvalidId(LedgermailError):
 
 class InvalidToken(LedgermailError):
     """A token that was not made by us, or was changed since."""
+
+
+class InvalidForm(LedgermailError):
+    """What somebody has submitted makes no sense; `problems` says what is wrong, by field."""
+
+    def __init__(self, problems: Mapping[str, str]) -> None:
+        super().__init__("; ".join(f"{name}: {what}" for name, what in problems.items()))
+        self.problems = dict(problems)
 
 
 class InvalidDocument(LedgermailError):

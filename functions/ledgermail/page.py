@@ -129,7 +129,16 @@ def _plain(value: object) -> str:
 def _not_owed(mailing: Mailing, match: Match, user: Mapping[str, Any] | None, now: datetime) -> str | None:
     if match.matched_at < now - mailing.max_age:
         return "too_old"
-    return "not_wanted" if user is not None and not wants(user, mailing.name) else None
+    if user is None:
+        return None
+    wanted = wants(user, mailing.name) and not _is_before_it_was_turned_on(mailing, match, user)
+    return None if wanted else "not_wanted"
+
+
+def _is_before_it_was_turned_on(mailing: Mailing, match: Match, user: Mapping[str, Any]) -> bool:
+    """Whoever turns alerts on (again) wants those to come: the look-back would find those of the last day, too."""
+    resumed_at = user["mailings"][mailing.name].get("resumed_at")
+    return isinstance(resumed_at, datetime) and match.matched_at < resumed_at
 
 
 def _plan(mailing: Mailing, match: Match, now: datetime, shards: int) -> Delivery:

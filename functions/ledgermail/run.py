@@ -11,7 +11,7 @@ from ledgermail import ids
 from ledgermail.audience import Cohort, Subscriber, without_schedule
 from ledgermail.delivery import Delivery, Status
 from ledgermail.errors import InvalidId
-from ledgermail.mailing import Mailing
+from ledgermail.mailing import Mailing, Source
 from ledgermail.page import Page
 from ledgermail.schedules import Due, Schedule, occasion, previous_due
 
@@ -94,24 +94,26 @@ def plan_run_page(
 ) -> Page:
     """The deliveries that a page of members is owed. `starts` has another start of the period for some of them.
 
-    Who has had a digest up to the end of this period or beyond, by another schedule, is owed none.
+    Who turned the mailing on (again) within the period is owed what came since. Who has had a digest up to the end of this
+    period or beyond, by another schedule, or turned it on only then, is owed none.
     """
     counts: Counter[str] = Counter()
     deliveries = []
     for subscriber in subscribers:
-        if starts.get(subscriber.user_id, run.period_start) >= run.period_end:
+        start = starts.get(subscriber.user_id, run.period_start)
+        if mailing.source is Source.MATCHES and subscriber.resumed_at is not None:
+            start = max(start, subscriber.resumed_at)
+        if start >= run.period_end:
             counts["covered"] += 1
             continue
         try:
-            deliveries.append(_plan(mailing, run, subscriber, starts, now, shards))
+            deliveries.append(_plan(mailing, run, subscriber, start, now, shards))
         except InvalidId:
             counts["invalid"] += 1
     return Page(tuple(deliveries), counts)
 
 
-def _plan(
-    mailing: Mailing, run: Run, subscriber: Subscriber, starts: Mapping[str, datetime], now: datetime, shards: int
-) -> Delivery:
+def _plan(mailing: Mailing, run: Run, subscriber: Subscriber, start: datetime, now: datetime, shards: int) -> Delivery:
     delivery_id = ids.run_delivery_id(subscriber.user_id, run.occasion)
     return Delivery(
         id=delivery_id,
@@ -125,7 +127,7 @@ def _plan(
         created_at=now,
         shard=ids.shard_of(delivery_id, shards),
         wake_at=now + mailing.policy.slack,
-        period_start=starts.get(subscriber.user_id, run.period_start),
+        period_start=start,
         period_end=run.period_end,
         topic=run.topic,
         version=run.version,

@@ -20,6 +20,7 @@ ADDRESSES = ("SENDER", "REPLY_TO", "ARCHIVE")
 # Which function reads which; of the providers' only that of the one in use: see secrets_of.
 SECRETS: Mapping[str, tuple[str, ...]] = {
     "deliver": ("SENDGRID_KEY", "RESEND_KEY", "SMTP_PASSWORD", "TOKEN_KEY"),
+    "preferences": ("TOKEN_KEY",),
     "trigger": ("TRIGGER_KEY",),
 }
 SECRET_NAMES = tuple(sorted({name for names in SECRETS.values() for name in names}))

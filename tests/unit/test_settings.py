@@ -96,6 +96,7 @@ def test_a_key_that_no_header_carries_is_refused_and_not_told(key: str) -> None:
     ("function", "missing"),
     [
         ("deliver", ("SENDGRID_KEY", "TOKEN_KEY")),
+        ("preferences", ("TOKEN_KEY",)),
         ("trigger", ("TRIGGER_KEY",)),
         ("scan", ()),
         ("", ()),
