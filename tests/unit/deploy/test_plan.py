@@ -137,10 +137,10 @@ def test_nobody_may_do_more_than_needed(target: Target) -> None:
     watched = [where for role, where, flags in granted if "gcp-sa-monitoring" in flags["member"][0]]
     assert watched == [target.name("status")]
     writers = {flags["member"][0] for role, _, flags in granted if role == Access.WRITE}
-    assert writers == {f"serviceAccount:{target.account(name)}" for name in (*workers, "events")}
+    assert writers == {f"serviceAccount:{target.account(name)}" for name in (*workers, "events", "preferences")}
     assert all("databases/(default)" in flags["condition"][0] for role, _, flags in granted if role in set(Access))
     public = [c[3] for c in commands(target) if "--allow-unauthenticated" in c]
-    assert public == [target.name("events"), target.name("trigger")]
+    assert public == [target.name(name) for name in ("events", "preferences", "trigger")]
 
 
 def _grants(target: Target) -> list[list[str]]:
