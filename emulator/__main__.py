@@ -16,7 +16,7 @@ from emulator.demo.receiver import Receiver, receive
 from emulator.demo.scene import Scene, make, make_postings, read_postings
 from emulator.up import jobs, until_interrupted
 
-UP = Ports(functions=8080, firestore=8090, inbox=8025, tasks=8123)
+UP = Ports(functions=8080, firestore=8090, inbox=8025, smtp=1025, tasks=8123)
 
 
 def main() -> int:
@@ -101,7 +101,8 @@ def _play(cloud: Cloud, scene: Scene, seed: int, receiver: Receiver, console: Co
 
 
 def _print_addresses(cloud: Cloud, console: Console) -> None:
-    console.print(f"inbox      {cloud.inbox.url}")
+    console.print(f"inbox      {cloud.inbox.url} (stands for SendGrid and Resend, too)")
+    console.print(f"smtp       127.0.0.1:{cloud.inbox.smtp_port}")
     for name in ("trigger", "status"):
         console.print(f"{name:<10} {cloud.functions.url}/{name}")
     console.print("\nFor your own code and for tools:")

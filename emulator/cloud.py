@@ -60,6 +60,7 @@ class Ports:
     functions: int = 0
     firestore: int = 0
     inbox: int = 0
+    smtp: int = 0
     tasks: int = 0
 
 
@@ -95,7 +96,7 @@ def _start_servers(
     with ThreadPoolExecutor() as pool:
         starting_store = pool.submit(firestore.start, kind, port=ports.firestore)
         starting_tasks = pool.submit(tasks.start, port=ports.tasks)
-        starting_inbox = pool.submit(inbox.start, port=ports.inbox)
+        starting_inbox = pool.submit(inbox.start, port=ports.inbox, smtp_port=ports.smtp)
     for starting in (starting_store, starting_tasks, starting_inbox):
         if starting.exception() is None:
             stack.callback(starting.result().stop)
