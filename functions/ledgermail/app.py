@@ -11,7 +11,7 @@ from ledgermail import mailing, settings
 from ledgermail.clock import Clock
 from ledgermail.mailing import Mailing
 from ledgermail.policy import Policy
-from ledgermail.settings import Settings, WebhookTargets
+from ledgermail.settings import Provider, Settings, WebhookTargets
 
 if TYPE_CHECKING:
     from google.cloud import firestore
@@ -266,8 +266,10 @@ def app() -> App:
 def in_force(mailings: Mapping[str, Mailing], settings: Settings) -> Mapping[str, Mailing]:
     """The mailings with what this deployment knows of its provider: who gets no events does not wait for their evidence."""
 
+    told = bool(settings.events_keys) and settings.provider is Provider.SENDGRID  # whose events alone are read
+
     def policy(declared: Policy) -> Policy:
-        grace = declared.evidence_grace if settings.events_keys else timedelta()
+        grace = declared.evidence_grace if told else timedelta()
         return replace(declared, evidence_grace=grace, repeatable=settings.provider.repeatable)
 
     return {name: replace(declared, policy=policy(declared.policy)) for name, declared in mailings.items()}

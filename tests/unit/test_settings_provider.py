@@ -1,11 +1,14 @@
 """The settings of who takes our mail: the one that is chosen is checked, and only its key is missed, where it is read."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 import pytest
 
+from ledgermail.app import in_force
 from ledgermail.errors import ConfigurationError
-from ledgermail.settings import PROVIDER_SECRETS, SECRETS, Provider, SmtpTls, read, secrets_of
+from ledgermail.mailing import load
+from ledgermail.settings import FOLDER, PROVIDER_SECRETS, SECRETS, Provider, SmtpTls, read, secrets_of
 from tests.samples import ENVIRONMENT
 
 KEYS = {f"LEDGERMAIL_{name}" for name in PROVIDER_SECRETS.values()}
@@ -83,3 +86,16 @@ def test_mail_goes_in_the_open_only_on_this_machine() -> None:
 def test_no_secret_is_shown() -> None:
     ours = {f"LEDGERMAIL_{name}": value for name, value in SMTP.items()}
     assert "sesame" not in repr(read({**ENVIRONMENT, **ours, "LEDGERMAIL_RESEND_KEY": "re_sesame"}))
+
+
+@pytest.mark.parametrize("provider", Provider)
+def test_only_who_is_told_of_events_waits_for_them_and_only_a_known_key_is_repeated(provider: Provider) -> None:
+    declared = load(FOLDER)["weekly-digest"]
+    keyed = {f"LEDGERMAIL_{name}": value for name, value in SMTP.items()} | {"LEDGERMAIL_PROVIDER": provider}
+    for events, told in (("", False), ("MFkw", provider is Provider.SENDGRID)):
+        mailings = {"weekly-digest": declared}
+        policy = in_force(mailings, read({**ENVIRONMENT, **keyed, "LEDGERMAIL_EVENTS_KEY": events}))[
+            "weekly-digest"
+        ].policy
+        assert policy.evidence_grace == (declared.policy.evidence_grace if told else timedelta())
+        assert policy.repeatable == (timedelta(hours=23) if provider is Provider.RESEND else timedelta())
