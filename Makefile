@@ -1,5 +1,6 @@
 # The four verbs: demo, test, check, up. Each makes its own environment first; nothing needs to be installed by hand but
-# Python 3.11 or newer. Options: FIRESTORE=embedded|official|auto; for demo also JOBS, USERS, MATCHES, SEED, EVENTS=on|off.
+# Python 3.11 or newer. Options: FIRESTORE=embedded|official|auto; for demo also JOBS, USERS, MATCHES, SEED, EVENTS=on|off;
+# for chaos DELIVERIES, SEED, MINUTES (of trouble at most), EVENTS, KEEP=folder.
 
 PYTHON ?= python3
 VENV := .venv
@@ -8,18 +9,23 @@ FIRESTORE ?= embedded
 USERS ?= 200
 MATCHES ?= 2000
 SEED ?= 1
+DELIVERIES ?= 2000
+MINUTES ?= 15
 EVENTS ?= on
 
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bare unit check up bench lock clean
+.PHONY: help chaos demo test bare unit check up bench lock clean
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/'
 
 demo: $(VENV)/.ready ## Play a scene in which much goes wrong, and count what came of it
 	@$(BIN)/python -m emulator demo --firestore $(FIRESTORE) --users $(USERS) --matches $(MATCHES) --seed $(SEED) --events $(EVENTS) $(if $(JOBS),--jobs $(JOBS))
+
+chaos: $(VENV)/.ready ## Kill and fail everything for minutes, and hold what came of it against the promise
+	@$(BIN)/python -m emulator.chaos --deliveries $(DELIVERIES) --seed $(SEED) --minutes $(MINUTES) --events $(EVENTS) $(if $(KEEP),--keep $(KEEP))
 
 test: $(VENV)/.ready ## All tests
 	$(PYTEST) --firestore $(FIRESTORE) $(TESTS)

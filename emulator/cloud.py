@@ -3,7 +3,7 @@
 import socket
 import tempfile
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -24,6 +24,7 @@ TRIGGER_KEY = "local-trigger-key"
 TOKEN_KEY = "local-token-key-of-thirty-two-characters"  # noqa: S105 # of the local cloud alone
 # Each event twice, and in any order, as the real ones may come.
 EVENTS: Mapping[str, Any] = {"copies": 2, "shuffle": True, "retry_seconds": 1.0}
+DOCUMENTS, TASKS = "documents", "tasks"  # the files in a folder of data
 AT_ONCE = 12  # deliveries under way together: below what the workers' threads can take, so that upkeep always finds one
 
 Kind = Literal["auto", "official", "embedded"]
@@ -71,31 +72,34 @@ def start(
     ports: Ports | None = None,
     overrides: Mapping[str, str] | None = None,
     log: Path | None = None,
+    data: Path | None = None,
+    served: Sequence[str] = ("emulator.functions",),
 ) -> Iterator[Cloud]:
     """Start everything, and end it afterwards. `overrides` change the functions' environment: with an empty EVENTS_KEY there
-    are no provider events.
+    are no provider events. `data` is a folder that keeps documents and tasks over a restart of their servers; `served` is the
+    module that serves the functions, with its options.
     """
     ports = ports or Ports()
     with ExitStack() as stack:
-        store, queues, mailbox = _start_servers(kind, ports, stack)
+        store, queues, mailbox = _start_servers(kind, ports, data, stack)
         create_queues(queues)
         port = ports.functions or free_port()
         environment = {**environment_of(store, queues, mailbox, port), **(overrides or {})}
         if environment["LEDGERMAIL_EVENTS_KEY"]:
             mailbox.events(f"http://127.0.0.1:{port}/events", **EVENTS)
         pids = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        functions = _serve(port, pids, environment, log)
+        functions = _serve(served, port, pids, environment, log)
         stack.callback(functions.server.stop)
         yield Cloud(store, queues, mailbox, functions, environment)
 
 
 def _start_servers(
-    kind: Kind, ports: Ports, stack: ExitStack
+    kind: Kind, ports: Ports, data: Path | None, stack: ExitStack
 ) -> tuple[firestore.Firestore, tasks.CloudTasks, inbox.Inbox]:
     """All three at the same time; whatever has started is ended with the stack, also when another has not."""
     with ThreadPoolExecutor() as pool:
-        starting_store = pool.submit(firestore.start, kind, port=ports.firestore)
-        starting_tasks = pool.submit(tasks.start, port=ports.tasks)
+        starting_store = pool.submit(firestore.start, kind, port=ports.firestore, data=data and data / DOCUMENTS)
+        starting_tasks = pool.submit(tasks.start, port=ports.tasks, data=data and data / TASKS)
         starting_inbox = pool.submit(inbox.start, port=ports.inbox, smtp_port=ports.smtp)
     for starting in (starting_store, starting_tasks, starting_inbox):
         if starting.exception() is None:
@@ -158,7 +162,7 @@ def environment_of(
     }
 
 
-def _serve(port: int, pids: Path, environment: Mapping[str, str], log: Path | None) -> Functions:
+def _serve(served: Sequence[str], port: int, pids: Path, environment: Mapping[str, str], log: Path | None) -> Functions:
     options = [f"--port={port}", f"--pids={pids}", *([f"--log={log}"] if log else [])]
-    server = spawn("emulator.functions", *options, env=environment)
+    server = spawn(*served, *options, env=environment)
     return Functions(server, server.addresses["url"], pids)

@@ -20,6 +20,7 @@ from gunicorn.app.base import BaseApplication
 from emulator.process import ROOT, announce, until_parent_ends
 
 MAIN = ROOT / "functions" / "main.py"
+WORKERS = 2
 THREADS = 8  # a worker process; what --concurrency and THREADS are in the cloud
 
 WSGI = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
@@ -66,20 +67,35 @@ class Server(BaseApplication):  # type: ignore[misc] # gunicorn has no types
 
 def main() -> None:
     """Serve until the parent ends."""
-    parser = argparse.ArgumentParser(prog="emulator.functions")
+    serve(arguments("emulator.functions").parse_args())
+
+
+def arguments(prog: str) -> argparse.ArgumentParser:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog=prog)
     parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--workers", type=int, default=WORKERS)
+    parser.add_argument("--threads", type=int, default=THREADS, help="of each worker")
     parser.add_argument("--log", type=Path, help="where the functions' log lines go, instead of standard error")
     parser.add_argument(
         "--pids", type=Path, required=True, help="a folder with a file for each worker, named by its pid"
     )
-    options = parser.parse_args()
+    return parser
+
+
+def serve(options: argparse.Namespace, forked: Callable[[int], None] = lambda _: None) -> None:
+    """Serve until the parent ends; `forked` is told in each new worker how many there were, with it."""
+
+    def post_fork(_: object, worker: Any) -> None:
+        (options.pids / str(worker.pid)).touch()
+        forked(worker.age)
+
     threading.Thread(target=_end_with_parent, daemon=True).start()
     Server(
         {
             "bind": f"127.0.0.1:{options.port}",
             "workers": options.workers,
-            "threads": THREADS,
+            "threads": options.threads,
             "worker_class": "gthread",
             "preload_app": True,
             "timeout": 0,
@@ -87,7 +103,7 @@ def main() -> None:
             "loglevel": "error",
             "control_socket_disable": True,
             "when_ready": lambda _: _ready(options.port, options.log),
-            "post_fork": lambda _, worker: (options.pids / str(worker.pid)).touch(),
+            "post_fork": post_fork,
             "child_exit": lambda _, worker: (options.pids / str(worker.pid)).unlink(missing_ok=True),
         }
     ).run()

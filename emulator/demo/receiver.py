@@ -28,6 +28,10 @@ class Receiver(ThreadingHTTPServer):
         """Where it listens."""
         return f"http://127.0.0.1:{self.server_address[1]}/hook"
 
+    @override
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing: a caller that is killed hangs up."""
+
 
 class _Handler(BaseHTTPRequestHandler):
     server: Receiver

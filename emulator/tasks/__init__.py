@@ -25,7 +25,7 @@ class NotOfferedError(Exception):
     """Another's Cloud Tasks server has no counts, faults, clock and certificates of ours."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class CloudTasks:
     """A running local Cloud Tasks. Its own time is real time plus what ``advance`` has added.
 
@@ -36,7 +36,7 @@ class CloudTasks:
     host: str
     server: Server | None = None
     _options: Sequence[str] = ()  # with which the server was started
-    _http: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=10, trust_env=False), repr=False)
+    _http: httpx.Client = field(default_factory=lambda: _http(), repr=False)
 
     @property
     def control(self) -> str:
@@ -79,16 +79,17 @@ class CloudTasks:
         """Forget all tasks, tombstones and counts, and cut off attempts; queues, faults and clock stay."""
         self._call("DELETE", "/tasks")
 
-    def kill_and_restart(self) -> CloudTasks:
-        """Kill the server, start it again where it was, and return that. It has its queues and tasks again if it was given
-        a file for them; counts and faults are empty.
+    def kill_and_restart(self) -> None:
+        """Kill the server, and start it again where it was. It has its queues and tasks again if it was given a file for
+        them; counts and faults are empty.
         """
         control = self.control  # raises where it is not ours
         self._http.close()
         assert self.server is not None
         self.server.kill()
         ports = [f"--port={_port(self.host)}", f"--control-port={_port(control)}"]
-        return CloudTasks(self.host, spawn("emulator.tasks", *ports, *self._options), self._options)
+        self.server = spawn("emulator.tasks", *ports, *self._options)
+        self._http = _http()
 
     def stop(self) -> None:
         """End the server, unless somebody else runs it."""
@@ -131,6 +132,10 @@ def start(
         options.append(f"--data={data.resolve()}")
     server = spawn("emulator.tasks", f"--port={port}", *options)
     return CloudTasks(server.addresses["host"], server, options)
+
+
+def _http() -> httpx.Client:
+    return httpx.Client(timeout=10, trust_env=False)
 
 
 def _port(address: str) -> str:

@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import dataclass, fields
+from datetime import timedelta
 
 
 @dataclass(frozen=True)
@@ -19,12 +20,14 @@ class Faults:
     lose_response_rate: float = 0.0
     after_done_every: int = 0  # the target gets the task once more after it is done and deleted
     after_done_rate: float = 0.0
+    late_rate: float = 0.0  # of tasks that may not start before so many seconds have passed
+    late_seconds: float = 0.0
 
     def __post_init__(self) -> None:
         """Raise ValueError for a value of the wrong kind or sign."""
         for field in fields(self):
             value = getattr(self, field.name)
-            kind = float if field.name.endswith("_rate") else int
+            kind = float if field.name.endswith(("_rate", "_seconds")) else int
             if not isinstance(value, int | kind) or isinstance(value, bool):
                 raise ValueError(f"{field.name} must be of type {kind.__name__}, not {value!r}")
             if value < 0 and field.name != "seed":
@@ -41,6 +44,11 @@ class Faults:
     def repeats_after_done(self, number: int, name: str) -> bool:
         """Whether this task is sent once more after it is done."""
         return self._strikes("after_done", self.after_done_every, self.after_done_rate, number, name)
+
+    def lateness(self, number: int, name: str) -> timedelta:
+        """How much later than it might this task starts."""
+        late = self._strikes("late", 0, self.late_rate, number, name)
+        return timedelta(seconds=self.late_seconds if late else 0)
 
     def _strikes(self, kind: str, every: int, rate: float, number: int, name: str) -> bool:
         if every and number % every == 0:

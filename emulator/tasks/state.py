@@ -104,7 +104,9 @@ class State:
             self.stats.duplicates_refused += 1
             raise
         self.stats.created += 1
-        task = LiveTask(message, self.stats.created, now, message.schedule_time.ToDatetime(tzinfo=UTC))
+        start_at = message.schedule_time.ToDatetime(tzinfo=UTC)
+        start_at += self.faults.lateness(self.stats.created, message.name)
+        task = LiveTask(message, self.stats.created, now, start_at)
         queue.add(task)
         return task
 

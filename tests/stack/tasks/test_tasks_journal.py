@@ -24,7 +24,7 @@ class Kept:
         self.client = self.cloud.client()
 
     def kill(self) -> None:
-        self.cloud = self.cloud.kill_and_restart()
+        self.cloud.kill_and_restart()
         self.client.transport.close()  # type: ignore[no-untyped-call]
         self.client = self.cloud.client()
 
