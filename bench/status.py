@@ -43,7 +43,7 @@ def main() -> None:
         report = app.statuses.report()
         seconds = time.perf_counter() - started
         billed = server.usage(PROJECT).reads
-    counted = sum(sum(run.statuses.values()) for run in report.seen.counts)
+    counted = sum(run.total for run in report.seen.counts)
     print(f"{counted} deliveries in {len(report.seen.counts)} runs, identity: {report.identity}")
     print(f"reads billed: {billed}; told: {report.reads}; {seconds:.1f} s")
 
