@@ -42,10 +42,10 @@ def measure(ground: Ground, rounds: int, count: int) -> Section:
                 ratios[f"{phase}, {threads} at a time, of the floor"] = share
     return Section(
         "Deliveries a second",
-        f"{count} matches of {USERS} users become deliveries (*plan*: the scan, and a task for each), and each is tried as"
-        " its task would have it (*deliver*: read, judge, render, claim, send, settle), in one process. The floor makes"
-        " the same calls by the raw clients: see `bench/floor.py`. Servers and client share the machine, and both sides pay for"
-        f" that; the last column compares the processor time of the client alone. Medians of {rounds}; ratios of pairs.",
+        f"{count} matches of {USERS} users become deliveries (*plan*: the scan, and a task for each), and each is tried as its"
+        " task would have it (*deliver*: read, judge, render, claim, send, settle), in one process. The floor makes the same"
+        " calls by the raw clients: see `bench/floor.py`. Servers and client share the machine, and both sides pay for that;"
+        f" the last column compares the processor time of the client alone. Medians of {rounds}; ratios of pairs.",
         [Table(("phase", "at a time", "ours, a second", "floor, a second", "of the floor", "by processor time"), rows)],
         ratios,
     )

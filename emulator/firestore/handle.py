@@ -44,6 +44,13 @@ class Firestore:
         """Whether this one has a meter, faults, a clock and an index check."""
         return self._control is not None
 
+    @property
+    def pid(self) -> int:
+        """The server's process. Raises NotOfferedError where somebody else runs it."""
+        if self._server is None:
+            raise NotOfferedError("somebody else's server has no process of ours")
+        return self._server.process.pid
+
     def client(self, project: str) -> "Client":
         """Return a new client of Google's library for this project, whatever the environment says; it lasts until stop."""
         from google.auth.credentials import AnonymousCredentials
