@@ -24,6 +24,7 @@ class Collection:
         self._records: dict[str, Record] = {}  # by the id's place in the order
         self._living: list[str] = []  # places, in order
         self._indexes: dict[Paths, list[Entry]] = {}
+        self._changed_at: datetime | None = None
 
     @property
     def size(self) -> int:
@@ -34,6 +35,10 @@ class Collection:
     def forgotten(self) -> bool:
         """Whether nothing is known of it, now or in the past."""
         return not self._records
+
+    def as_now(self, at: datetime | None) -> bool:
+        """Whether it was at that time as it is now, so that an index may be used."""
+        return at is None or self._changed_at is None or self._changed_at <= at
 
     def get(self, name: DocumentName, at: datetime | None) -> Version | None:
         """Return the document living at that time (now: None), if any."""
@@ -46,6 +51,7 @@ class Collection:
         record = self._records.setdefault(place, Record())
         old = record.at(None)
         record.versions.append(version)
+        self._changed_at = version.at
         if old is None and version.living:
             insort(self._living, place)
         elif old is not None and not version.living:

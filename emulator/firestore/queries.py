@@ -67,11 +67,11 @@ class Plan:
         return found[self.offset : wanted], min(self.offset, len(found))
 
     def _walks(self, collection: Collection, at: datetime | None) -> bool:
-        return at is None and self.scan.in_order and collection.size > INDEX_FROM
+        return collection.as_now(at) and self.scan.in_order and collection.size > INDEX_FROM
 
     def _found(self, collection: Collection, at: datetime | None, wanted: int | None) -> Iterator[Version]:
         """Return what passes in one collection; where an index has the order, no more than is wanted."""
-        if at is not None or collection.size <= INDEX_FROM:
+        if not collection.as_now(at) or collection.size <= INDEX_FROM:
             return filter(self.passes, collection.at(at))
         scan = self.scan
         found = filter(self.passes, collection.along(scan.paths, scan.low, scan.high, descending=scan.descending))

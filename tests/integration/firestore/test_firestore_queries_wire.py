@@ -130,3 +130,18 @@ def test_a_large_collection_is_paged_through_completely_while_it_changes(client:
         page[0].reference.delete()
         query = query.start_after(page[-1])
     assert seen == [f"{number:03}" for number in range(1, 300, 2)]
+
+
+def test_a_query_of_the_past_finds_what_there_was_then_in_a_collection_of_any_size(client: Client) -> None:
+    many, batch = client.collection("many"), client.batch()
+    for number in range(150):
+        batch.create(many.document(f"{number:03}"), {"even": number % 2 == 0})
+    batch.commit()
+    then = many.document("000").get().update_time
+    even = many.where(filter=FieldFilter("even", "==", True))
+    before = [snapshot.id for snapshot in even.stream(read_time=then)]  # nothing has changed since
+    many.document("000").delete()
+    many.document("001").update({"even": True})
+    assert [snapshot.id for snapshot in even.stream(read_time=then)] == before
+    assert ids(even)[:2] == ["001", "002"]
+    assert len(before) == 75
