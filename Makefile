@@ -16,7 +16,7 @@ EVENTS ?= on
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help chaos demo test bare unit check up bench lock clean
+.PHONY: help chaos demo test bare unit check up bench lock clean bench-emulator fuzz
 
 help: ## What can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/'
@@ -46,9 +46,12 @@ check: $(VENV)/.ready ## Format, lint and types
 up: $(VENV)/.ready ## The whole cloud on this machine, until Ctrl-C
 	@$(BIN)/python -m emulator up --firestore $(FIRESTORE)
 
-bench: $(VENV)/.ready ## Speed, as ratios within one run
+bench: $(VENV)/.ready ## Speed and cost, as ratios within one run: writes bench/results.md; options by BENCH="--rounds 3 cold"
+	PYTHONPATH=functions $(BIN)/python -m bench $(BENCH)
+
+bench-emulator: $(VENV)/.ready ## The embedded Firestore beside the official one, and the planning of a large audience
 	$(BIN)/python -m bench.firestore
-	$(BIN)/python -m bench.planning
+	PYTHONPATH=functions $(BIN)/python -m bench.planning
 
 lock: $(VENV)/.ready ## Write the hashed requirements files anew from pyproject.toml
 	$(LOCK) --output-file functions/requirements.txt

@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from pathlib import Path
 from statistics import median
 
 from bench import ground as grounds
 from bench.floor import Floor
-from bench.ground import USERS, Ground
+from bench.ground import USERS, Ground, silent
 from bench.report import Section, Table
 from bench.rounds import interleaved, ratio
 from emulator.cloud import PROJECT
@@ -59,7 +58,7 @@ def _contenders(ground: Ground) -> Iterator[dict[str, Contender]]:
     """Both by name."""
     os.environ.update(ground.environment)
     app = App(read(ground.environment), load(FOLDER))
-    with ground.tasks.client() as queues, Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere):
+    with ground.tasks.client() as queues, silent():
         floor = Floor(ground.db, queues, ground.inbox.url, _request(ground, app))
         yield {"ours": (lambda: _scan(app), app.worker.deliver), "floor": (floor.plan, floor.deliver)}
         floor.close()

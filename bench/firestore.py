@@ -6,7 +6,7 @@ what the ledger does: read a document, then update it under the condition that n
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
@@ -16,6 +16,7 @@ from uuid import uuid4
 
 from google.cloud.firestore import Client
 
+from bench.rounds import interleaved
 from emulator.firestore import start
 from emulator.firestore.official_jar import find
 
@@ -60,15 +61,6 @@ def claims(clients: dict[Kind, Client], threads: int, kind: Kind) -> float:
     return claims_a_second(clients[kind], threads)
 
 
-def interleaved(kinds: list[Kind], rounds: int, measure: Callable[[Kind], float]) -> dict[Kind, float]:
-    """Return the median of each kind over rounds that ask every kind in turn."""
-    results: dict[Kind, list[float]] = {kind: [] for kind in kinds}
-    for number in range(rounds):
-        for kind in kinds if number % 2 else reversed(kinds):
-            results[kind].append(measure(kind))
-    return {kind: median(values) for kind, values in results.items()}
-
-
 def lines(kinds: list[Kind]) -> Iterator[str]:
     """Measure everything, one line of the report after the other."""
     yield report("start to first commit, s", interleaved(kinds, STARTS, seconds_to_first_commit))
@@ -82,8 +74,9 @@ def lines(kinds: list[Kind]) -> Iterator[str]:
             )
 
 
-def report(name: str, medians: dict[Kind, float]) -> str:
+def report(name: str, measured: dict[Kind, list[float]]) -> str:
     """Return one line: each kind's median, and the embedded one's share of the official one's."""
+    medians = {kind: median(values) for kind, values in measured.items()}
     values = "  ".join(f"{kind} {value:8.2f}" for kind, value in medians.items())
     ratio = f"  ratio {medians['embedded'] / medians['official']:.2f}" if "official" in medians else ""
     return f"{name:28}{values}{ratio}"

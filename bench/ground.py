@@ -1,9 +1,11 @@
 """What is measured runs on: a local Firestore, Cloud Tasks and SendGrid in processes of their own, and documents in bulk."""
 
+import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from google.cloud import firestore
@@ -110,3 +112,10 @@ def delivery(number: int, status: Status = Status.PENDING, *, users: int = USERS
 def delivery_document(made: Delivery) -> tuple[str, dict[str, Any]]:
     """A delivery as it is written."""
     return made.id, to_document(made)
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """Without the log, which goes to standard output: it is written, and nobody has to read it."""
+    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
+        yield

@@ -1,6 +1,5 @@
 """The same work on ledgers of 10^3, 10^4, 10^5 deliveries: does it take longer, and does it cost more?"""
 
-import contextlib
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -18,7 +17,7 @@ from werkzeug.test import EnvironBuilder
 
 from bench import ground as grounds
 from bench.bulk import fill
-from bench.ground import Ground
+from bench.ground import Ground, silent
 from bench.report import Section, Table
 from bench.rounds import interleaved, ratio
 from emulator.cloud import LOCATION, create_queues
@@ -64,7 +63,7 @@ def measure(ground: Ground, rounds: int, sizes: Sequence[int]) -> Section:
     """Every ledger in turn."""
     os.environ.update(ground.environment)
     ledgers = {size: _ledger(ground, size) for size in sizes}
-    with Path(os.devnull).open("w") as nowhere, contextlib.redirect_stdout(nowhere):
+    with silent():
         found = interleaved(list(sizes), rounds, lambda size: _round(ground, ledgers[size]))
     times, costs, ratios = [], [], {}
     for kind in KINDS:
