@@ -75,7 +75,7 @@ class App:
         """What `deliver` runs."""
         from ledgermail.egress import LOOPBACK, PUBLIC
         from ledgermail.items import Items
-        from ledgermail.provider import sender_of
+        from ledgermail.provider import provider_of
         from ledgermail.webhook import Webhooks
         from ledgermail.worker import Worker
 
@@ -84,7 +84,7 @@ class App:
             ledger=self.ledger,
             gates=self.gates,
             tasks=self.tasks,
-            provider=sender_of(self.settings, self.clock),
+            provider=provider_of(self.settings, self.clock),
             webhooks=Webhooks(self.settings.provider_timeout, self.clock, allowed=allowed),
             items=Items(self.client, self.reports),
             links=self.links,

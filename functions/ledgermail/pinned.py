@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from ledgermail.clock import Clock
 
+PIECE_BYTES = 64 * 1024
 ANSWER_BYTES = 64 * 1024  # an answer whose head has not ended by then is none
 
 
@@ -82,8 +83,9 @@ class Timed(httpcore.NetworkStream):
 
     @override
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Send all of it."""
-        self._stream.write(buffer, self._deadline.left())
+        """Send all of it. In pieces: the time below here is for each bit that the other side is ready to take."""
+        for start in range(0, len(buffer), PIECE_BYTES):
+            self._stream.write(buffer[start : start + PIECE_BYTES], self._deadline.left())
 
     @override
     def start_tls(

@@ -8,10 +8,10 @@ from ledgermail.provider_sendgrid import SendGrid
 from ledgermail.provider_smtp import Smtp
 from ledgermail.settings import Provider, Settings
 
-Sender = SendGrid | Resend | Smtp
+AnyProvider = SendGrid | Resend | Smtp
 
 
-def sender_of(settings: Settings, clock: Clock) -> Sender:
+def provider_of(settings: Settings, clock: Clock) -> AnyProvider:
     """The provider that the settings name."""
     match settings.provider:
         case Provider.SENDGRID:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from typing import Any
 
 import httpcore
 import httpx
@@ -67,6 +68,7 @@ class _Kept(httpcore.NetworkBackend):
         left = self._deadline.left(httpcore.ConnectTimeout)
         seconds = left if timeout is None else min(timeout, left)
         stream = httpcore.SyncBackend().connect_tcp(host, port, seconds, local_address, socket_options)
+        self._deadline.left(httpcore.ConnectTimeout)  # a host may have many addresses: nothing was sent, and is not now
         return Timed(stream, self._deadline, most=sys.maxsize)
 
 
@@ -90,6 +92,15 @@ def no_answer(error: httpx.RequestError) -> Outcome:
 def said(words: str) -> str:
     """The provider's words, without any address and not too many."""
     return ADDRESS.sub("<address>", words[:WORDS_CHARS])
+
+
+def json_object(response: httpx.Response) -> dict[str, Any]:
+    """An answer as the JSON object that it should be; nothing where it is another thing."""
+    try:
+        answer = response.json()
+    except (ValueError, RecursionError):
+        return {}
+    return answer if isinstance(answer, dict) else {}
 
 
 def text(response: httpx.Response) -> str:

@@ -11,7 +11,7 @@ from ledgermail.delivery import Failure
 from ledgermail.message import Message
 from ledgermail.message_resend import key_of, payload
 from ledgermail.outcomes import Outcome, kind_of_resend, outcome_of
-from ledgermail.provider_http import LONGEST_HOLD, WORDS_CHARS, client, no_answer, retry_after, said, text
+from ledgermail.provider_http import LONGEST_HOLD, WORDS_CHARS, client, json_object, no_answer, retry_after, said, text
 from ledgermail.settings import Settings
 
 QUOTA = "quota_exceeded"  # of a day or a month: how its error ends
@@ -37,7 +37,7 @@ class Resend:
             response = self._http.post("/emails", content=request, headers={"Idempotency-Key": key_of(delivery_id)})
         except httpx.RequestError as error:
             return no_answer(error)
-        answer = _json(response)
+        answer = json_object(response)
         name, words = _word(answer, "name"), _word(answer, "message") or text(response)
         kind = kind_of_resend(response.status_code, name, words)
         code = f"{response.status_code} {name}".strip()
@@ -47,15 +47,6 @@ class Resend:
     def close(self) -> None:
         """Close the connections."""
         self._http.close()
-
-
-def _json(response: httpx.Response) -> dict[str, Any]:
-    """The answer, or nothing where it is not the object it should be."""
-    try:
-        answer = response.json()
-    except (ValueError, RecursionError):
-        return {}
-    return answer if isinstance(answer, dict) else {}
 
 
 def _word(answer: dict[str, Any], name: str) -> str:

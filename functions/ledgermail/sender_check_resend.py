@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 
 from ledgermail.finding import Finding, ok, problem, unseen
+from ledgermail.provider_http import json_object
 from ledgermail.settings import Settings
 
 MOST_DOMAINS = 100  # in one answer
@@ -30,7 +31,7 @@ def sender(settings: Settings) -> Iterator[Finding]:
     except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:  # its words could hold the key
         yield problem("resend", f"{settings.resend_url}: {type(error).__name__}", REACH)
         return
-    yield from found(answer.status_code, _json(answer), settings.sender)
+    yield from found(answer.status_code, json_object(answer), settings.sender)
 
 
 def found(status: int, answer: dict[str, Any], address: str) -> Iterator[Finding]:
@@ -58,11 +59,3 @@ def _domain(domains: list[Any], address: str) -> Finding:
     if len(domains) >= MOST_DOMAINS:
         return unseen("sender", f"whether {domain} is verified: there are more domains than are shown")
     return problem("sender", f"{domain} is not there", VERIFY)
-
-
-def _json(answer: httpx.Response) -> dict[str, Any]:
-    try:
-        body = answer.json()
-    except (ValueError, RecursionError):
-        return {}
-    return body if isinstance(body, dict) else {}

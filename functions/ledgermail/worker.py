@@ -29,7 +29,7 @@ from ledgermail.mailing import Mailing
 from ledgermail.message import Message
 from ledgermail.outcomes import Accepted, Kind, Misconfigured, Outcome, Transient
 from ledgermail.policy import Policy
-from ledgermail.provider import Sender
+from ledgermail.provider import AnyProvider
 from ledgermail.tasks import Tasks, wake_of
 from ledgermail.transitions import EMAIL, WEBHOOK
 from ledgermail.webhook import Webhooks
@@ -55,7 +55,7 @@ class Worker:
     ledger: Ledger
     gates: Gates
     tasks: Tasks
-    provider: Sender
+    provider: AnyProvider
     webhooks: Webhooks
     items: Items
     links: Links

@@ -7,6 +7,7 @@ from threading import Event
 import pytest
 
 from ledgermail.clock import Clock
+from ledgermail.content import Rendered
 from ledgermail.delivery import Failure
 from ledgermail.outcomes import Accepted, Ambiguous
 from ledgermail.provider_sendgrid import SendGrid
@@ -51,6 +52,26 @@ def test_an_answer_that_drips_for_ever_ends_with_our_own_time_limit(said: bytes,
         provider.close()
         assert outcome == Ambiguous(Failure(category="ambiguous", code="ReadTimeout"))
         assert dripping.ended.wait(10)
+
+
+def test_a_request_that_is_taken_in_sips_ends_with_our_own_time_limit() -> None:
+    """Without, it would be taken whole before anything ends."""
+    huge = a_message(content=Rendered("A job", "a" * 20_000_000, "A job"))
+    taken, given_up = 0, Event()
+
+    def sipping(connection: socket.socket) -> None:
+        nonlocal taken
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        while not given_up.wait(0.01) and (sip := connection.recv(16384)):
+            taken += len(sip)
+
+    with serving(sipping) as url:
+        provider = SendGrid(settings(sendgrid_url=url, provider_timeout="300ms"), Clock())
+        outcome = provider.send(provider.prepare(huge), huge.delivery_id)
+        given_up.set()
+        provider.close()
+    assert isinstance(outcome, Ambiguous)
+    assert taken < 20_000_000
 
 
 def test_the_time_is_that_of_one_attempt_on_a_connection_that_is_kept() -> None:
