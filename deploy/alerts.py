@@ -41,15 +41,16 @@ COUNTS = (
         name="late",
         events=("status.reported",),
         only='jsonPayload.healthy=false AND NOT jsonPayload.identity="broken"',
-        says="The oldest unfinished delivery, or the oldest match that no scan has read, is older than its mailing promises. "
-        "`status` names which. Look at its `held_back`, then at the other alerts, then at the queue.",
+        says="The promise is not kept: an unfinished delivery, or a match that no scan has read, is older than its mailing "
+        "promises, a run that should exist does not, or the breaker is open. The log line says which in `problems`, and "
+        "`status` in words. Look at its `held_back`, then at the other alerts, then at the queue.",
     ),
     Count(
         name="identity",
         events=("status.reported",),
         only='jsonPayload.identity="broken"',
         seconds=2 * HOUR,  # it is counted once an hour
-        says="intended = pending + in_flight + accepted + terminal others + pruned does not hold for a run: "
+        says="intended = pending + in_flight + accepted + terminal others + pruned has not held for ten minutes for a run: "
         "deliveries were deleted or written by something else.",
     ),
     Count(

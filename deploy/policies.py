@@ -6,6 +6,7 @@ from typing import Any
 
 from deploy.alerts import Absence, Count, Probe
 from deploy.target import Target
+from ledgermail.log_table import EVENTS as EVENTS_TABLE
 
 Json = dict[str, Any]
 RUN = 'resource.type="cloud_run_revision"'
@@ -16,11 +17,10 @@ CHECK_PASSED = "monitoring.googleapis.com/uptime_check/check_passed"
 
 def metric(target: Target, only: str = "") -> Json:
     """One counter of all events, by event and mailing: a new event needs no new metric. With `only`, of those that pass it."""
-    services = f'resource.labels.service_name=~"^{target.prefix}-"'
     labels = ("event", "mailing")
     return {
         "description": "Events of ledgermail, by name and mailing",
-        "filter": f"{RUN} AND {services} AND jsonPayload.event:*" + (f" AND {only}" if only else ""),
+        "filter": f"{_lines(target)} AND jsonPayload.event:*" + (f" AND {only}" if only else ""),
         "metricDescriptor": {
             "metricKind": "DELTA",
             "valueType": "INT64",
@@ -28,6 +28,25 @@ def metric(target: Target, only: str = "") -> Json:
         },
         "labelExtractors": {label: f"EXTRACT(jsonPayload.{label})" for label in labels},
     }
+
+
+def curve(target: Target, event: str, field: str) -> Json:
+    """The distribution of a number that an event bears."""
+    return {
+        "description": f"{field} of {event}: docs/logs.md",
+        "filter": f'{_lines(target)} AND jsonPayload.event="{event}"',
+        "metricDescriptor": {"metricKind": "DELTA", "valueType": "DISTRIBUTION"},
+        "valueExtractor": f"EXTRACT(jsonPayload.{field})",
+    }
+
+
+def curve_name(event: str, field: str) -> str:
+    """What that is called, without the prefix."""
+    return f"{event}-{field}".replace(".", "-").replace("_", "-")
+
+
+def _lines(target: Target) -> str:
+    return f'{RUN} AND resource.labels.service_name=~"^{target.prefix}-"'
 
 
 def policy(target: Target, alert: Count | Absence | Probe) -> Json:
@@ -123,6 +142,7 @@ def dashboard(target: Target) -> Json:
                 _chart("What became of deliveries", outcomes, _sum(300, event), stacked=True),
                 _chart("Breaker, trouble, missed runs, unreadable matches", others, _sum(300, event)),
                 _chart("Scans, plans, sweeps and prunes that ended", upkeep, _sum(300, event)),
+                *_curves(target),
                 _chart("Tasks waiting", f'metric.type="cloudtasks.googleapis.com/queue/depth" AND {queues}', depth),
                 _chart("Answers", f'metric.type="run.googleapis.com/request_count" AND {services}', answers),
                 _chart(
@@ -133,6 +153,16 @@ def dashboard(target: Target) -> Json:
             ],
         },
     }
+
+
+def _curves(target: Target) -> list[Json]:
+    """The highest of each measured number: the latest oldest age is what the promise is about."""
+    highest = {"alignmentPeriod": "300s", "perSeriesAligner": "ALIGN_PERCENTILE_99", "crossSeriesReducer": "REDUCE_MAX"}
+    return [
+        _chart(f"{field} of {event.name}", _counter(target, curve_name(event.name, field)), highest)
+        for event in EVENTS_TABLE
+        for field in event.measured
+    ]
 
 
 def _chart(title: str, series: str, aggregation: Json, *, stacked: bool = False) -> Json:

@@ -6,6 +6,7 @@ from deploy.services import invoker
 from deploy.step import FILES, FOUND, Command, Step
 from deploy.table import WATCHED
 from deploy.target import NUMBER, Target
+from ledgermail.log_table import EVENTS
 
 REGIONS = "europe,usa-iowa,asia-pacific"  # three are the fewest
 PROBE_SECONDS = 30  # a cold start
@@ -15,8 +16,13 @@ RIGHTS = "You need roles/monitoring.editor."
 def watch(target: Target) -> list[Step]:
     """All of it, in the order in which one names the other."""
     return [
-        _metric(target, policies.EVENTS, ""),
-        *(_metric(target, count.name, count.only) for count in COUNTS if count.only),
+        _metric(target, policies.EVENTS, policies.metric(target)),
+        *(_metric(target, count.name, policies.metric(target, count.only)) for count in COUNTS if count.only),
+        *(
+            _metric(target, policies.curve_name(event.name, field), policies.curve(target, event.name, field))
+            for event in EVENTS
+            for field in event.measured
+        ),
         *(_channel(target, number, address) for number, address in enumerate(target.notify)),
         *_probing(target),
         *(_policy(target, alert) for alert in (*COUNTS, *ABSENCES, PROBE)),
@@ -24,7 +30,7 @@ def watch(target: Target) -> list[Step]:
     ]
 
 
-def _metric(target: Target, counter: str, only: str) -> Step:
+def _metric(target: Target, counter: str, document: policies.Json) -> Step:
     name, words, file = target.name(counter), ("logging", "metrics"), f"metric-{counter}.json"
     config = f"--config-from-file={FILES}/{file}"
     return Step(
@@ -33,7 +39,7 @@ def _metric(target: Target, counter: str, only: str) -> Step:
         create=_gcloud(target, *words, "create", name, config),
         update=_gcloud(target, *words, "update", name, config),
         delete=_gcloud(target, *words, "delete", name, "--quiet"),
-        files={file: policies.text(policies.metric(target, only))},
+        files={file: policies.text(document)},
         fix="You need roles/logging.configWriter.",
     )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ledgermail import mailing, settings
 from ledgermail.clock import Clock
+from ledgermail.log import of_project
 from ledgermail.mailing import Mailing
 from ledgermail.policy import Policy
 from ledgermail.settings import Provider, Settings, WebhookTargets
@@ -260,6 +261,7 @@ class App:
 def app() -> App:
     """The one of this process, from its environment. Raises ConfigurationError naming all that is wrong."""
     read = settings.read(os.environ)
+    of_project(read.project)
     return App(read, in_force(mailing.load(read.mailings), read))
 
 

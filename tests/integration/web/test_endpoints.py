@@ -234,11 +234,12 @@ def test_no_key_address_name_or_word_of_a_mail_is_ever_logged(
 
 
 def test_a_log_line_is_json_that_names_the_delivery_and_the_trace(
-    call: Call, ground: Ground, capfd: pytest.CaptureFixture[str]
+    call: Call, ground: Ground, project: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     ground.user("u1", a_user())
     ground.delivery(owed())
     call("deliver", json={"delivery_id": JOB}, headers={"X-Cloud-Trace-Context": "abc123/5;o=1"})
     lines = [json.loads(line) for line in capfd.readouterr().out.splitlines() if line.startswith("{")]
     assert [line["event"] for line in lines] == ["delivery.claimed", "delivery.accepted"]
-    assert {(line["delivery_id"], line["logging.googleapis.com/trace"]) for line in lines} == {(JOB, "abc123")}
+    trace = f"projects/{project}/traces/abc123"
+    assert {(line["delivery_id"], line["logging.googleapis.com/trace"]) for line in lines} == {(JOB, trace)}

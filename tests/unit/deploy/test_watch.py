@@ -1,17 +1,17 @@
 """What is watched is what the code says, and watching it costs little."""
 
-import ast
+import json
 import re
 from datetime import UTC, datetime
 from itertools import islice, pairwise
 
 from cronsim import CronSim
 
-from deploy import ROOT, plan
+from deploy import ROOT, plan, policies
 from deploy.alerts import ABSENCES, COUNTS
 from deploy.table import SCHEDULES
 from deploy.target import Target
-from ledgermail.delivery import Status
+from ledgermail.log_table import EVENTS
 from ledgermail.status import MOST_READS
 from tests.unit.deploy.conftest import commands
 from tests.unit.deploy.fake_gcloud import flags_of
@@ -32,32 +32,10 @@ def _longest_gap(cron: str) -> float:
     return max((later - earlier).total_seconds() for earlier, later in pairwise(instants))
 
 
-def emitted() -> set[str]:
-    """The names of all events in the source; one that ends in a delivery's status stands for each of these."""
-    found: set[str] = set()
-    for file in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "log" and node.args:
-                found |= _names(node.args[0])
-    return found
-
-
-def _names(argument: ast.expr) -> set[str]:
-    match argument:
-        case ast.Constant(value=str(name)):
-            return {name}
-        case ast.IfExp(body=body, orelse=other):
-            return _names(body) | _names(other)
-        case ast.JoinedStr(values=[ast.Constant(value="delivery."), ast.FormattedValue()]):
-            return {f"delivery.{status}" for status in Status}
-        case _:
-            raise AssertionError(f"the name of an event that cannot be read: {ast.unparse(argument)}")
-
-
 def test_alerts_name_events_that_the_code_emits() -> None:
     """A renamed event would else be an alert that never comes."""
     watched = {event for count in COUNTS for event in count.events} | {absence.event for absence in ABSENCES}
-    assert watched <= emitted(), watched - emitted()
+    assert watched <= {event.name for event in EVENTS}
 
 
 def test_alerts_go_by_what_status_reports() -> None:
@@ -80,6 +58,19 @@ def test_alerts_with_a_filter_count_by_a_counter_of_their_own(target: Target) ->
         alert = titles.index(f"alert {target.name(count.name)}")
         assert f"logging.googleapis.com/user/{counter}\\" in "".join(steps[alert].files.values())
         assert titles.index(f"metric {counter}") < alert
+
+
+def test_each_number_that_the_log_table_marks_is_measured_and_shown(target: Target) -> None:
+    """The field is the one that is written, and the dashboard names the metric that is made."""
+    files = {name: json.loads(text) for step in plan.steps(target) for name, text in step.files.items()}
+    measured = [(event.name, field) for event in EVENTS for field in event.measured]
+    assert measured
+    for event, field in measured:
+        made = files[f"metric-{policies.curve_name(event, field)}.json"]
+        assert made["valueExtractor"] == f"EXTRACT(jsonPayload.{field})"
+        assert f'jsonPayload.event="{event}"' in made["filter"]
+        assert made["metricDescriptor"]["valueType"] == "DISTRIBUTION"
+        assert f"user/{target.name(policies.curve_name(event, field))}" in json.dumps(files["dashboard.json"])
 
 
 def test_to_be_watched_costs_little(target: Target) -> None:
