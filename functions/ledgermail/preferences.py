@@ -7,7 +7,7 @@ A mailing that is turned on starts then (`resumed_at`): whoever comes back after
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any
 
@@ -19,6 +19,7 @@ from ledgermail.schedule_words import UTC, in_words, place_of
 from ledgermail.schedules import Schedule, is_zone, parse
 from ledgermail.suppression import Reason
 
+UNDO = timedelta(hours=1)  # who turns a mailing on again so soon has undone a slip, and misses nothing
 BY_USER = "user"  # who lifted a suppression
 
 Path = tuple[str, ...]
@@ -97,7 +98,7 @@ def changes(user: User, mailings: Mailings, wish: Wish, now: datetime) -> Change
         fields |= {("suppressed",): GONE, ("suppression_lifted",): {"at": now, "by": BY_USER}}
     for name, on in (active | dict(wish.active)).items():
         if on and (lifted or not wants(user, name)):
-            fields |= _preference(name, active=True, since=now, resumed_at=now)
+            fields |= _preference(name, active=True, since=now) | _resumed(user, name, now)
             told.append(f"{_title(name, mailings)} is on.")
         elif not on and wants(user, name):
             fields |= _preference(name, active=False, since=now)
@@ -126,6 +127,14 @@ def changed(user: User, made: Changes) -> dict[str, Any]:
         else:
             within[path[-1]] = value
     return after
+
+
+def _resumed(user: User, name: str, now: datetime) -> dict[Path, Any]:
+    """When a mailing that is turned on starts: now, unless it had been turned off only just now."""
+    own = _own(user, name)
+    since = own.get("since")
+    undone = own.get("active") is False and isinstance(since, datetime) and now - since <= UNDO
+    return {} if undone else _preference(name, resumed_at=now)
 
 
 def _preference(name: str, **values: Any) -> dict[Path, Any]:

@@ -54,7 +54,7 @@ def in_words(schedule: Schedule) -> str:
         words = f"{DAYS[known.day]} at {HOURS[known.hour]}"
     else:
         told = CronSim(schedule.cron, datetime(2000, 1, 1)).explain()
-        words = told[:1].lower() + told[1:]
+        words = told[:1].lower() + told[1:].replace("day of month", "day of the month")
     return f"{words} ({zone_in_words(schedule.zone)})"
 
 
