@@ -14,7 +14,7 @@ from emulator.cloud import PROJECT, TRIGGER_KEY, Cloud, Ports, start
 from emulator.demo import outcome, play
 from emulator.demo.receiver import Receiver, receive
 from emulator.demo.scene import Scene, make, make_postings, read_postings
-from emulator.up import jobs, until_interrupted
+from emulator.up import jobs, known_to_tools, until_interrupted
 
 UP = Ports(functions=8080, firestore=8090, inbox=8025, smtp=1025, tasks=8123)
 
@@ -49,7 +49,8 @@ def up(options: argparse.Namespace, console: Console) -> int:
     # Without an audience the functions do not ask for a token: on this machine they can be called by hand.
     with start(options.firestore, ports=UP, overrides={"LEDGERMAIL_AUDIENCE": ""}) as cloud, jobs(cloud):
         _print_addresses(cloud, console)
-        until_interrupted()
+        with known_to_tools(cloud.environment):
+            until_interrupted()
     return 0
 
 
@@ -108,7 +109,8 @@ def _print_addresses(cloud: Cloud, console: Console) -> None:
     console.print("\nFor your own code and for tools:")
     for name in ("FIRESTORE_EMULATOR_HOST", "CLOUD_TASKS_EMULATOR_HOST", "LEDGERMAIL_PROJECT"):
         console.print(f"  export {name}={cloud.environment[name]}")
-    console.print(f"\nThe trigger's key is {TRIGGER_KEY}. Press Ctrl-C to stop.")
+    console.print("\nThe command line finds it all with `ledgermail --local`; see README: Operate it.")
+    console.print(f"The trigger's key is {TRIGGER_KEY}. Press Ctrl-C to stop.")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,14 @@
 """Keep the local cloud up: the scheduler's jobs, and a wait for Ctrl-C."""
 
+import shlex
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Event
 
 from emulator.cloud import TRIGGER_KEY, Cloud
+from emulator.process import ROOT
 from emulator.scheduler import Job, Scheduler
 
 # Cron lines in UTC. They reach the functions through `trigger`, as any scheduler outside Google Cloud does.
@@ -29,6 +32,16 @@ def jobs(cloud: Cloud) -> Iterator[None]:
         yield
     finally:
         scheduler.stop()
+
+
+@contextmanager
+def known_to_tools(environment: Mapping[str, str], file: Path = ROOT / ".local-cloud.env") -> Iterator[None]:
+    """Keep how this cloud is found in a file as long as it runs: for `ledgermail --local`, or ``set -a; . <file>``."""
+    file.write_text("".join(f"{name}={shlex.quote(value)}\n" for name, value in environment.items()), "utf-8")
+    try:
+        yield
+    finally:
+        file.unlink(missing_ok=True)
 
 
 def until_interrupted() -> None:

@@ -260,8 +260,14 @@ class App:
 @cache
 def app() -> App:
     """The one of this process, from its environment. Raises ConfigurationError naming all that is wrong."""
-    read = settings.read(os.environ)
-    of_project(read.project)
+    made = from_environment(os.environ)
+    of_project(made.settings.project)
+    return made
+
+
+def from_environment(environment: Mapping[str, str]) -> App:
+    """The one of these settings. Raises ConfigurationError naming all that is wrong."""
+    read = settings.read(environment)
     return App(read, in_force(mailing.load(read.mailings), read))
 
 

@@ -96,6 +96,9 @@ def queries(app: "App") -> Mapping[str, Callable[[], object]]:
         "the oldest delivery": lambda: app.statuses.ages.oldest(mailing, Bill()),
         "overdue deliveries": lambda: upkeep.overdue(0, EARLY, None),
         "overdue deliveries of a status": lambda: upkeep.overdue(0, EARLY, None, only=Status.PENDING),
+        "a user's deliveries": lambda: app.ledger.newest_of(NOBODY, 1),
+        "the audit of a delivery": lambda: app.operations.audits.newest(delivery_id=NOBODY),
+        "the audit of a user": lambda: app.operations.audits.newest(user_id=NOBODY),
         "deliveries to prune": lambda: upkeep.prunable(0, EARLY, None),
     }
 

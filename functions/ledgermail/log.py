@@ -6,13 +6,16 @@
 import json
 import re
 import sys
+from collections.abc import Callable
 from contextvars import ContextVar
+from threading import Event
 
 # The trace of the request at hand, as Cloud Logging names it; set once per request.
 trace: ContextVar[str] = ContextVar("trace", default="")
 _project = ""  # of this process
 ADDRESS = re.compile(r"[^\s@<>()\[\]{}\"',;:=|]+@[^\s@<>()\[\]{}\"',;:=|]+")
 MASK = "(address)"
+_aside = Event()  # of the process, as parts log from threads of theirs
 
 
 def of_project(project: str) -> None:
@@ -27,8 +30,17 @@ def log(event: str, /, severity: str = "INFO", **fields: object) -> None:
     line |= {name: masked(value) for name, value in fields.items()}
     if trace.get():
         line["logging.googleapis.com/trace"] = f"projects/{_project}/traces/{trace.get()}"
-    sys.stdout.write(json.dumps(line, default=str, ensure_ascii=False) + "\n")
-    sys.stdout.flush()
+    if _aside.is_set() and severity == "INFO":
+        return
+    stream = sys.stderr if _aside.is_set() else sys.stdout
+    stream.write(json.dumps(line, default=str, ensure_ascii=False) + "\n")
+    stream.flush()
+
+
+def aside() -> Callable[[], None]:
+    """Keep standard output for other words: what matters goes to standard error, INFO nowhere. Returns what ends it."""
+    _aside.set()
+    return _aside.clear
 
 
 def masked(value: object) -> object:

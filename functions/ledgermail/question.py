@@ -1,7 +1,7 @@
 """One question about a recipient and a subject: what is read to answer it, and what that costs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +9,7 @@ from google.cloud.firestore_v1.base_query import FieldFilter
 
 from ledgermail import ids
 from ledgermail.absence import NoAlert, NoMail, Person
+from ledgermail.bill import Bill
 from ledgermail.book import RUNS
 from ledgermail.delivery import Delivery
 from ledgermail.errors import InvalidDocument, InvalidId, NewerSchema
@@ -63,12 +64,13 @@ class Question:
 
     parts: "Enquiries"
     now: datetime
-    reads: int = 0
+    bill: Bill = field(default_factory=Bill)
 
     def of(self, delivery_id: str) -> Answer:
         """What became of a delivery. Raises InvalidId."""
         found = self.parts.ledger.find(delivery_id)
-        self.reads += 2
+        self.bill.one()
+        self.bill.one()
         person = Person((found.document.to_dict() or {}).get("user_id", ""), found.user, None)
         if not found.document.exists:
             told = f"Nobody knows: there is no delivery {delivery_id}; if there was one, it was pruned."
@@ -110,8 +112,7 @@ class Question:
         matches = self.parts.client.collection(MATCHES).where(filter=FieldFilter("user_id", "==", person.user_id))
         matches = matches.where(filter=FieldFilter("job_id", "==", job_id)).limit(MOST_MATCHES)
         with ledger_errors("read a job's matches"):
-            found = list(matches.stream(**call()))
-        self.reads += max(1, len(found))
+            found = self.bill.documents(list(matches.stream(**call())))
         timed = [(at, snapshot) for snapshot in found if isinstance(at := snapshot.get("matched_at"), datetime)]
         if not timed:
             if person.document is None:
@@ -119,7 +120,7 @@ class Question:
             return NoAlert(mailing=mailing, person=person, job_id=job_id).why(self.now)
         at, newest = max(timed, key=lambda pair: pair[0])
         readable, invalid = read_matches([(newest.id, newest.to_dict() or {})])
-        self.reads += 1
+        self.bill.one()
         return NoAlert(
             mailing=mailing,
             person=person,
@@ -133,8 +134,7 @@ class Question:
 
     def _newest_alert(self, person: Person, about: Named) -> Told:
         """The newest alert, or that of a day."""
-        recent = self.parts.ledger.newest_of(person.user_id, MOST_ALERTS)
-        self.reads += max(1, len(recent))
+        recent = self.bill.documents(self.parts.ledger.newest_of(person.user_id, MOST_ALERTS))
         run_key = ids.run_key(about.mailing.name, about.day[:10]) if about.day else ""
         mine = [one for one in recent if one.mailing == about.mailing.name and one.run_key == (run_key or one.run_key)]
         if mine:
@@ -153,8 +153,7 @@ class Question:
             documents = self._documents([ids.run_delivery_id(person.user_id, one.occasion) for one in wanted])
             found = zip(wanted, documents, strict=True)
             return [self._explained(d, person) if d.exists else self._no_mail(person, about, one) for one, d in found]
-        newest = self.parts.ledger.newest_periods(person.user_id, about.mailing.name, len(wanted))
-        self.reads += max(1, len(newest))
+        newest = self._newest(person, about, len(wanted))
         due = max((one.due.at for one in wanted if one.due), default=self.now)
         current = {one.topic: one for one in newest if one.period_end and one.period_end >= due}
         told = [
@@ -173,14 +172,13 @@ class Question:
         if one.due is not None and one.due.at <= self.now:
             with ledger_errors("read a run"):
                 run = self.parts.client.collection(RUNS).document(one.run_key).get(**call()).to_dict()
-            self.reads += 1
+            self.bill.one()
             if run is None and one.topic and one.period_start:
                 published = self.parts.reports.newest(one.topic, one.period_start, self.now) is not None
-                self.reads += 1
+                self.bill.one()
             elif run is not None and about.mailing.source is Source.MATCHES:
-                newest = self.parts.ledger.newest_periods(person.user_id, about.mailing.name, 1)
+                newest = self._newest(person, about, 1)
                 covered_until = newest[0].period_end if newest else None
-                self.reads += 1
         missing = NoMail(
             mailing=about.mailing,
             person=person,
@@ -199,8 +197,7 @@ class Question:
         person = self._person(who)
         if person.document is not None or "@" not in who:
             return [person]
-        found = self.parts.suppressions.of_address(who.strip())
-        self.reads += max(1, len(found))
+        found = self.bill.documents(self.parts.suppressions.of_address(who.strip()))
         return [self._person(user_id) for user_id in found] or [person]
 
     def _person(self, user_id: str) -> Person:
@@ -210,14 +207,15 @@ class Question:
             return Person(user_id, None, None)
         with ledger_errors("read a user"):
             snapshot = self.parts.client.collection(USERS).document(key).get(**call())
-        self.reads += 1
+        self.bill.one()
         document = snapshot.to_dict()
         return Person(user_id, document, None if document is None else moment(snapshot.create_time))
 
     def _documents(self, delivery_ids: Sequence[str]) -> list[Snapshot]:
-        asked_for = list(dict.fromkeys(delivery_ids))
-        self.reads += len(asked_for)
-        return self.parts.ledger.documents(asked_for)
+        return self.bill.documents(self.parts.ledger.documents(list(dict.fromkeys(delivery_ids))))
+
+    def _newest(self, person: Person, about: Named, limit: int) -> list[Delivery]:
+        return self.bill.documents(self.parts.ledger.newest_periods(person.user_id, about.mailing.name, limit))
 
     def _explained(self, document: Snapshot, person: Person) -> Told:
         try:
@@ -228,12 +226,11 @@ class Question:
         return self._of(delivery, person)
 
     def _of(self, delivery: Delivery, person: Person) -> Told:
-        acts = self.parts.audits.newest(delivery_id=delivery.id)
-        self.reads += max(1, len(acts))
+        acts = self.bill.documents(self.parts.audits.newest(delivery_id=delivery.id))
         mailing, held = self.parts.mailings.get(delivery.mailing), ""
         if delivery.unfinished:
             held = held_back(self.parts.gates.read(), person, self.now)
-            self.reads += 1
+            self.bill.one()
         told = explain(delivery, user=person.document, mailing=mailing, acts=acts, held=held, now=self.now)
         return Told(told, delivery, tuple(history(delivery, acts)))
 
@@ -246,7 +243,7 @@ class Question:
             sentence=" ".join(sentences),
             user_id=person.user_id,
             zone=person.zone.key,
-            reads=self.reads,
+            reads=self.bill.reads,
             delivery=first.delivery,
             history=first.history,
         )

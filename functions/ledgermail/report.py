@@ -26,7 +26,7 @@ def as_json(status: StatusReport) -> dict[str, Any]:
         },
         "oldest_unfinished_seconds": ages,
         "oldest_unread_match_seconds": {name: age.total_seconds() for name, age in seen.unread.items()},
-        "runs": [_run(run) for run in seen.counts],
+        "runs": [run_as_json(run) for run in seen.counts],
         "cost": {"reads": status.reads},
     }
     if status.since is None:
@@ -70,7 +70,7 @@ def _figures(found: Figures | None) -> dict[str, Any] | None:
     }
 
 
-def _run(run: RunCounts) -> dict[str, Any]:
+def run_as_json(run: RunCounts) -> dict[str, Any]:
     """Without its statuses where they were not counted one by one."""
     return {
         "run_key": run.account.run_key,

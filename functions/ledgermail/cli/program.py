@@ -1,0 +1,92 @@
+"""The program: its verbs, what holds for all of them, and how their failures are told."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+from typing_extensions import override
+
+from ledgermail import log
+from ledgermail.cli import acting, deployment, examining, looking, previewing, pruning, suppressed
+from ledgermail.cli.codes import TOLD, Code, Failed
+from ledgermail.cli.printed import plain, print_json
+from ledgermail.errors import (
+    ConfigurationError,
+    InvalidDocument,
+    InvalidId,
+    LedgermailError,
+    LedgerUnavailable,
+    WrongStatus,
+)
+
+ANYWHERE = "--local"  # may stand behind the verb, too
+PLAIN = {"rich_markup_mode": None, "pretty_exceptions_enable": False, "add_completion": False}
+
+
+class Verbs(TyperGroup):
+    """The verbs; what one raises on purpose becomes lines on standard error, or one JSON document, and a code."""
+
+    @override
+    def invoke(self, ctx: Any) -> Any:
+        """Run the verb."""
+        try:
+            return super().invoke(ctx)
+        except Failed as failed:
+            problems, code = failed.problems, failed.code
+        except LedgermailError as error:
+            problems, code = _problems(error)
+        if ctx.obj["as_json"]:
+            print_json({"error": problems, "code": code})
+        else:
+            sys.stderr.writelines(f"ledgermail: {plain(problem)}\n" for problem in problems)
+        raise typer.Exit(code)
+
+
+program = typer.Typer(cls=Verbs, no_args_is_help=True, epilog=TOLD, **PLAIN)  # type: ignore[arg-type]
+
+
+@program.callback()
+def everything(
+    context: typer.Context,
+    local: Annotated[bool, typer.Option(ANYWHERE, help="Use the local cloud that `make up` runs.")] = False,
+    env_file: Annotated[Path | None, typer.Option(help="Take settings from a file of NAME=VALUE lines first.")] = None,
+) -> None:
+    """See and steer what ledgermail owes and sends. Settings are those of the functions: environment variables."""
+    context.obj = {"as_json": False}
+    context.call_on_close(log.aside())
+    if env_file is not None or local:
+        deployment.use(env_file or deployment.LOCAL)
+
+
+for verbs in (looking, acting, suppressed, pruning, previewing, examining):
+    for verb in verbs.VERBS:
+        program.command(epilog=TOLD)(verb)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Do what the arguments ask; the exit code."""
+    asked = [*arguments]
+    if ANYWHERE in asked:
+        asked = [ANYWHERE, *(argument for argument in asked if argument != ANYWHERE)]
+    try:
+        program(asked, prog_name="ledgermail")
+    except SystemExit as ended:
+        return int(ended.code or 0)
+    return Code.WELL
+
+
+def _problems(error: LedgermailError) -> tuple[tuple[str, ...], Code]:
+    match error:
+        case ConfigurationError():
+            return error.problems, Code.UNUSABLE
+        case LedgerUnavailable():
+            return (f"the ledger is not available: {error}",), Code.UNAVAILABLE
+        case InvalidId():
+            return (str(error),), Code.USAGE
+        case WrongStatus() | InvalidDocument():
+            return (str(error),), Code.PROBLEM
+        case _:
+            return (f"{type(error).__name__}: {error}",), Code.PROBLEM
