@@ -190,7 +190,13 @@ class App:
         """What `events` feeds."""
         from ledgermail.intake import Intake
 
-        return Intake(ledger=self.ledger, suppressions=self.suppressions, mailings=self.mailings, clock=self.clock)
+        return Intake(
+            ledger=self.ledger,
+            suppressions=self.suppressions,
+            mailings=self.mailings,
+            clock=self.clock,
+            archive=self.settings.archive,
+        )
 
     @cached_property
     def suppressions(self) -> "Suppressions":

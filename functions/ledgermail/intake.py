@@ -30,6 +30,7 @@ class Intake:
     suppressions: Suppressions
     mailings: Mapping[str, Mailing]
     clock: Clock
+    archive: str  # who gets a blind copy of every mail, with our argument in its events; empty for nobody
 
     def take(self, batch: Batch) -> Counter[str]:
         """Write down what these events say, and count what became of them. Raises LedgerUnavailable: post them again."""
@@ -59,7 +60,8 @@ class Intake:
         return found
 
     def _transition(self, events: Sequence[Event], now: datetime) -> Transition:
-        seen = {event.kind: event.at for event in sorted(events, key=lambda event: event.at, reverse=True)}
+        latest_first = sorted(events, key=lambda event: event.at, reverse=True)
+        seen = {event.kind: event.at for event in latest_first if not self._is_of_copy(event)}
         proof = min((Stage(at=event.at, reference=event.reference) for event in events), key=_order)
 
         def observe(delivery: Delivery) -> Delivery:
@@ -76,7 +78,7 @@ class Intake:
         for event in events:
             if event.cause is None:
                 continue
-            user_id = _user_of(event, found)
+            user_id = None if self._is_of_copy(event) else _user_of(event, found)
             if user_id is not None:
                 causes[user_id].append(event.cause)
             elif event.email:
@@ -85,6 +87,10 @@ class Intake:
             for user_id in self.suppressions.of_address(email):
                 causes[user_id] += known
         return sum(self.suppressions.apply(user_id, known) for user_id, known in causes.items())
+
+    def _is_of_copy(self, event: Event) -> bool:
+        """Whether it is about the archive's copy: that proves what the mail itself would, and says nothing of its recipient."""
+        return bool(self.archive) and event.email.strip().lower() == self.archive.lower()
 
 
 def _user_of(event: Event, found: Mapping[str, Delivery]) -> str | None:
