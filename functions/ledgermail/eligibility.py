@@ -1,23 +1,16 @@
 """May this delivery be tried now, and to which address? Asked right before the claim, of the documents just read."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from ledgermail import suppression
+from ledgermail.addresses import usable_address
 from ledgermail.delivery import Delivery, Failure, Status
 from ledgermail.mailing import Mailing
 from ledgermail.page import wants
 from ledgermail.transitions import EMAIL, is_due, is_over
-
-# Addresses in lower case that need no second look: what this takes, email_validator takes as it stands (a property test
-# holds them together), but for the names below, which IANA has set aside.
-PLAIN = re.compile(
-    r"[a-z0-9_+-]{1,20}(\.[a-z0-9_+-]{1,20}){0,2}@([a-z0-9](-?[a-z0-9]){0,20}\.){1,3}[a-z]{2,24}", re.ASCII
-)
-SPECIAL = (".arpa", ".invalid", ".local", ".localhost", ".onion", ".test")
 
 
 @dataclass(frozen=True)
@@ -85,19 +78,3 @@ def _recipient(user: Mapping[str, Any] | None, mailing: str) -> Suppress | Recip
 
 def _suppress(category: str, detail: str = "") -> Suppress:
     return Suppress(Failure(category=category, detail=detail))
-
-
-def usable_address(email: object) -> str | None:
-    """The address as mail can carry it (its domain in ASCII), or None: missing, malformed, or with a non-ASCII local part,
-    which SendGrid does not take. Nothing is looked up.
-    """
-    if not isinstance(email, str):
-        return None
-    if PLAIN.fullmatch(email) and not email.endswith(SPECIAL):
-        return email
-    from email_validator import EmailNotValidError, validate_email  # takes 5 % of a cold start to import
-
-    try:
-        return validate_email(email, check_deliverability=False).ascii_email
-    except EmailNotValidError:
-        return None

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ledgermail import evidence, ids
+from ledgermail.addresses import same_address
 from ledgermail.clock import Clock
 from ledgermail.delivery import Delivery, Stage
 from ledgermail.errors import InvalidId
@@ -90,7 +91,7 @@ class Intake:
 
     def _is_of_copy(self, event: Event) -> bool:
         """Whether it is about the archive's copy: that proves what the mail itself would, and says nothing of its recipient."""
-        return bool(self.archive) and event.email.strip().lower() == self.archive.lower()
+        return bool(self.archive) and same_address(self.archive, event.email)
 
 
 def _user_of(event: Event, found: Mapping[str, Delivery]) -> str | None:

@@ -7,8 +7,8 @@ from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
 
+from ledgermail.addresses import usable_address
 from ledgermail.declared import Declared, refuse
-from ledgermail.eligibility import usable_address
 
 PREFIX = "LEDGERMAIL_"
 FOLDER = Path(__file__).resolve().parent.parent / "mailings"

@@ -12,6 +12,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from ledgermail.addresses import same_address
+
 
 class Reason(StrEnum):
     """Why somebody is suppressed, the weakest first. A stronger one takes the place of a weaker."""
@@ -50,7 +52,7 @@ def applies(user: Mapping[str, Any]) -> str | None:
     if not isinstance(suppressed, dict):
         return ""
     address = suppressed.get("address")
-    if isinstance(address, str) and address and not _is_address(user, address):
+    if isinstance(address, str) and address and not same_address(user.get("email"), address):
         return None
     return str(suppressed.get("reason", ""))
 
@@ -75,12 +77,7 @@ def suppressed_by(user: Mapping[str, Any], causes: Iterable[Cause]) -> dict[str,
 
 
 def _counts(user: Mapping[str, Any], cause: Cause) -> bool:
-    return cause.reason not in OF_ADDRESS or _is_address(user, cause.address)
-
-
-def _is_address(user: Mapping[str, Any], address: str) -> bool:
-    email = user.get("email")
-    return isinstance(email, str) and email.strip().lower() == address.strip().lower()
+    return cause.reason not in OF_ADDRESS or same_address(user.get("email"), cause.address)
 
 
 def _order(suppressed: Mapping[str, Any]) -> tuple[int, float, str]:

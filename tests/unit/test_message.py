@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from emulator.inbox.validation import problems, sender_problem
 from ledgermail import ids
+from ledgermail.addresses import usable_address
 from ledgermail.content import Rendered, one_line, render
 from ledgermail.delivery import Delivery
-from ledgermail.eligibility import Recipient, usable_address
+from ledgermail.eligibility import Recipient
 from ledgermail.message import Message, message_id, payload, safe_name
 from tests.samples import LINK, a_delivery, a_mailing, a_user, about, settings
 

@@ -31,6 +31,15 @@ def test_a_bounce_is_of_an_address_and_ends_with_it() -> None:
     assert applies(user | {"email": "new@example.com"}) is None
 
 
+@pytest.mark.parametrize(
+    ("email", "told"),
+    [("u1@münchen.example", "u1@xn--mnchen-3ya.example"), (" U1@example.com ", "u1@EXAMPLE.com"), ("nobody", "Nobody")],
+)
+def test_a_bounce_is_of_the_address_however_either_side_writes_it(email: str, told: str) -> None:
+    """The provider got it in ASCII, and tells it so."""
+    assert applies(suppressed(cause(address=told), email=email)) == "bounce"
+
+
 @pytest.mark.parametrize("reason", [Reason.SPAM_REPORT, Reason.UNSUBSCRIBE])
 def test_a_complaint_is_of_the_person_and_stays_with_another_address(reason: Reason) -> None:
     assert applies(suppressed(cause(reason)) | {"email": "new@example.com"}) == reason
