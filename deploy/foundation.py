@@ -106,6 +106,8 @@ def rights(target: Target) -> list[Step]:
         member = f"serviceAccount:{target.account(function.name)}"
         if function.ledger:
             steps.append(_project_right(target, function.name, function.ledger, _only(target)))
+        if function.name == "console" and function.public:  # it opens sessions, and asks whether they were revoked
+            steps.append(_project_right(target, function.name, "roles/firebaseauth.admin", "None"))
         for queue in function.queues:
             where = (f"--location={target.region}",)
             steps.append(

@@ -65,11 +65,13 @@ FUNCTIONS = (
     Function(name="plan", queues=("deliver", "upkeep"), max_instances=5),  # parts of a large audience, side by side
     Function(name="scan", queues=("deliver", "upkeep")),
     Function(name="preferences", public=True, called=False, secrets=("TOKEN_KEY",), concurrency=8),
+    # Operators call it: see docs/operate.md for how they are let in.
+    Function(name="console", called=False, queues=("deliver",), secrets=("CONSOLE_KEY",)),
     Function(name="trigger", public=True, called=False, ledger=None, queues=("upkeep",), secrets=("TRIGGER_KEY",)),
 )
 
 # Secrets that may be made up; all others come from somebody, in an environment variable of the same name.
-GENERATED = ("TOKEN_KEY", "TRIGGER_KEY")
+GENERATED = ("CONSOLE_KEY", "TOKEN_KEY", "TRIGGER_KEY")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from typing import Any
 from deploy.table import FUNCTIONS, TASK_ACCOUNT, Function
 from ledgermail import settings
 from ledgermail.errors import ConfigurationError
+from ledgermail.settings import ConsoleAuth
 
 NUMBER = "@PROJECT_NUMBER@"  # known only to the project itself: filled in when a command is run
 PREFIX = re.compile(r"[a-z][a-z0-9-]{0,16}[a-z0-9]")  # with any function's name still within an account's 30 characters
@@ -85,7 +86,7 @@ def read(project: str, region: str, path: Path | None) -> Target:
         notify=tuple(declared.get("notify", ())),
         ttl=declared.get("ttl", False),
         settings={name: _text(value) for name, value in declared.get("settings", {}).items()},
-        functions=tuple(_tuned(function, declared.get("functions", {})) for function in FUNCTIONS),
+        functions=tuple(_tuned(function, declared) for function in FUNCTIONS),
     )
     checked = _check_settings(target)
     functions = tuple(_with_secrets(function, checked.provider) for function in target.functions)
@@ -129,9 +130,11 @@ def _text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _tuned(function: Function, declared: Mapping[str, Mapping[str, Any]]) -> Function:
-    """The function with what deploy.toml says of it."""
-    return replace(function, **declared.get(function.name, {}))
+def _tuned(function: Function, declared: Mapping[str, Any]) -> Function:
+    """The function with what deploy.toml says of it. Where Firebase signs operators in, it is the console that lets them in."""
+    tuned = replace(function, **declared.get("functions", {}).get(function.name, {}))
+    opened = function.name == "console" and declared.get("settings", {}).get("CONSOLE_AUTH") == ConsoleAuth.FIREBASE
+    return replace(tuned, public=True) if opened else tuned
 
 
 def _with_secrets(function: Function, provider: settings.Provider) -> Function:

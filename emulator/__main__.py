@@ -104,7 +104,7 @@ def _play(cloud: Cloud, scene: Scene, seed: int, receiver: Receiver, console: Co
 def _print_addresses(cloud: Cloud, console: Console) -> None:
     console.print(f"inbox      {cloud.inbox.url} (stands for SendGrid and Resend, too)")
     console.print(f"smtp       127.0.0.1:{cloud.inbox.smtp_port}")
-    for name in ("trigger", "status"):
+    for name in ("console", "trigger", "status"):
         console.print(f"{name:<10} {cloud.functions.url}/{name}")
     console.print("\nFor your own code and for tools:")
     for name in ("FIRESTORE_EMULATOR_HOST", "CLOUD_TASKS_EMULATOR_HOST", "LEDGERMAIL_PROJECT"):

@@ -21,6 +21,7 @@ LOCATION = "europe-west1"
 ACCOUNT = f"tasks@{PROJECT}.iam.gserviceaccount.com"
 QUEUES = ROOT / "deploy" / "queues.toml"
 TRIGGER_KEY = "local-trigger-key"
+CONSOLE_KEY = "local-console-key-of-thirty-two-characters"
 TOKEN_KEY = "local-token-key-of-thirty-two-characters"  # noqa: S105 # of the local cloud alone
 # Each event twice, and in any order, as the real ones may come.
 EVENTS: Mapping[str, Any] = {"copies": 2, "shuffle": True, "retry_seconds": 1.0}
@@ -157,6 +158,8 @@ def environment_of(
         "LEDGERMAIL_SENDGRID_KEY": inbox.DEFAULT_KEY,
         "LEDGERMAIL_TRIGGER_KEY": TRIGGER_KEY,
         "LEDGERMAIL_TOKEN_KEY": TOKEN_KEY,
+        "LEDGERMAIL_CONSOLE_KEY": CONSOLE_KEY,
+        "LEDGERMAIL_CONSOLE_AUTH": "local",
         "LEDGERMAIL_WEBHOOKS": "loopback",
         **({"LEDGERMAIL_AUDIENCE": url, "LEDGERMAIL_CERTS_URL": queues.certs_url} if queues.server else {}),
     }

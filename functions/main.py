@@ -68,6 +68,12 @@ def preferences(request: Request) -> Response:
 
 
 @functions_framework.http
+def console(request: Request) -> Response:
+    """Support staff: what became of a mail, and what can be done about it."""
+    return endpoints.console(app(), request)
+
+
+@functions_framework.http
 def trigger(request: Request) -> Response:
     """Any other scheduler, by a shared key: starts any of the above."""
     return endpoints.trigger(app(), request)

@@ -86,6 +86,7 @@ ENVIRONMENT = {
     "LEDGERMAIL_SENDGRID_KEY": "SG.local",
     "LEDGERMAIL_TRIGGER_KEY": "open-sesame",
     "LEDGERMAIL_TOKEN_KEY": "a-key-of-at-least-thirty-two-characters",
+    "LEDGERMAIL_CONSOLE_KEY": "one-more-of-at-least-thirty-two-characters",
 }
 
 

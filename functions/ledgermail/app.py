@@ -17,6 +17,7 @@ from ledgermail.settings import Provider, Settings, WebhookTargets
 if TYPE_CHECKING:
     from google.cloud import firestore
 
+    from ledgermail.console.auth import Doorkeeper
     from ledgermail.coordinator import Coordinator
     from ledgermail.gate import Gates
     from ledgermail.intake import Intake
@@ -239,6 +240,13 @@ class App:
             mailings=self.mailings,
             clock=self.clock,
         )
+
+    @cached_property
+    def doorkeeper(self) -> "Doorkeeper":
+        """What lets operators in at the console, and knows its forms again."""
+        from ledgermail.console.auth import Doorkeeper
+
+        return Doorkeeper(self.settings)
 
     @cached_property
     def statuses(self) -> "Statuses":

@@ -1,4 +1,4 @@
-"""What a report's questions cost, in the reads that Firestore bills (Standard edition): counted beside each question."""
+"""What questions cost, in the reads that Firestore bills (Standard edition): counted beside each question."""
 
 from collections.abc import Sized
 from typing import TypeVar
@@ -27,6 +27,10 @@ class Bill:
     def one(self) -> None:
         """A document asked for by its name, whether or not there is one."""
         self._add(1)
+
+    def several(self, reads: int) -> None:
+        """What another bill has added up."""
+        self.reads += reads
 
     def _add(self, reads: int) -> None:
         self.reads += reads

@@ -107,6 +107,13 @@ def events(app: App, request: Request) -> Response:
     return serve(request, methods=POST, guard=anybody, read=signed, act=lambda raw: _events(app, raw))
 
 
+def console(app: App, request: Request) -> Response:
+    """The pages for operators, who are asked who they are first."""
+    from ledgermail.console import visit
+
+    return visit.answer(app, request)
+
+
 def _internal(app: App, request: Request, act: Callable[[Body], Response]) -> Response:
     return serve(request, methods=POST, guard=oidc.guard_of(app.settings), read=json_body, act=act)
 

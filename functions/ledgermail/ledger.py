@@ -88,7 +88,7 @@ class Ledger:
         query = self._deliveries.where(filter=FieldFilter("user_id", "==", user_id))
         query = query.order_by("created_at", direction=firestore.Query.DESCENDING)
         with ledger_errors("read a user's deliveries"):
-            return [found.delivery for found in _readable(query.limit(limit).stream(**call())).values()]
+            return [found.delivery for found in readable(query.limit(limit).stream(**call())).values()]
 
     def newest_periods(self, user_id: str, mailing: str, limit: int) -> list[Delivery]:
         """A user's digests or reports of a mailing, the newest period first; as many reads, and one where there is none."""
@@ -96,7 +96,7 @@ class Ledger:
         query = query.where(filter=FieldFilter("mailing", "==", mailing))
         query = query.order_by("period_end", direction=firestore.Query.DESCENDING)
         with ledger_errors("read a user's periods"):
-            return [found.delivery for found in _readable(query.limit(limit).stream(**call())).values()]
+            return [found.delivery for found in readable(query.limit(limit).stream(**call())).values()]
 
     def documents(self, delivery_ids: Sequence[str]) -> list[Snapshot]:
         """Read these in one call, one read each, in their order; those that do not exist say so."""
@@ -136,7 +136,7 @@ class Ledger:
         Where somebody was faster with one of them, or the commit's answer was lost, each is changed by itself. Those that
         do not exist, or cannot be read, are not in the result. Raises what the transitions raise.
         """
-        found = _readable(self._read(*(self._deliveries.document(delivery_id) for delivery_id in asked)))
+        found = readable(self._read(*(self._deliveries.document(delivery_id) for delivery_id in asked)))
         changed = {delivery_id: asked[delivery_id](stored.delivery) for delivery_id, stored in found.items()}
         differing = {delivery_id for delivery_id, stored in found.items() if changed[delivery_id] != stored.delivery}
         batch = self._client.batch()
@@ -194,7 +194,7 @@ class Ledger:
             return [snapshots[reference.path] for reference in references]
 
 
-def _readable(snapshots: Iterable[Snapshot]) -> dict[str, Stored]:
+def readable(snapshots: Iterable[Snapshot]) -> dict[str, Stored]:
     """The deliveries by id, without what does not exist or cannot be read as one."""
     found = {}
     for snapshot in snapshots:

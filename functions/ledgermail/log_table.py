@@ -193,6 +193,7 @@ EVENTS = (
         fields=("status", "reason"),
         says="A request was answered with this HTTP status.",
     ),
+    Event(name="console.signed_in", says="An operator has opened a session by Firebase."),
     Event(name="request.put_off", severities=WARNING, fields=("error",), says="The ledger was away: 503."),
     Event(name="request.failed", severities=ERROR, fields=("error",), says="A fault of ours."),
 )

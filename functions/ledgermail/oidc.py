@@ -34,6 +34,12 @@ def guard_of(settings: Settings) -> Guard:
 
 def _account(token: str, settings: Settings) -> str | None:
     """The verified address of the account that a token is for, or None."""
+    claims = claims_of(token, audience=settings.audience, certs_url=settings.certs_url) or {}
+    return str(claims.get("email")) if claims.get("email_verified") is True else None
+
+
+def claims_of(token: str, *, audience: str, certs_url: str) -> Mapping[str, Any] | None:
+    """What a token says that is signed by one of these certificates, valid now and for this audience; None for any other."""
     from google.auth.exceptions import GoogleAuthError
     from google.oauth2 import id_token
 
@@ -41,12 +47,12 @@ def _account(token: str, settings: Settings) -> str | None:
         claims: Mapping[str, Any] = id_token.verify_token(
             token,
             _certs(),  # type: ignore[arg-type] # called as a Request is
-            audience=settings.audience,
-            certs_url=settings.certs_url,
+            audience=audience,
+            certs_url=certs_url,
         )
     except (GoogleAuthError, ValueError):
         return None
-    return str(claims.get("email")) if claims.get("email_verified") is True else None
+    return claims
 
 
 class _Response:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from ledgermail.addresses import usable_address
 from ledgermail.declared import Declared, refuse
@@ -13,7 +14,7 @@ from ledgermail.declared import Declared, refuse
 PREFIX = "LEDGERMAIL_"
 FOLDER = Path(__file__).resolve().parent.parent / "mailings"
 MARGIN = timedelta(seconds=10)  # what claiming and settling may take around the provider's call
-KEY_CHARS = 32  # the least of each token key: whoever guesses one can unsubscribe everybody
+KEY_CHARS = 32  # the least of each key that signs: whoever guesses one can unsubscribe everybody
 DISPATCH_DEADLINES = (timedelta(seconds=15), timedelta(minutes=30))  # what Cloud Tasks takes for one
 SMTP_HOST = re.compile(r"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*")
 ADDRESSES = ("SENDER", "REPLY_TO", "ARCHIVE")
@@ -22,7 +23,9 @@ SECRETS: Mapping[str, tuple[str, ...]] = {
     "deliver": ("SENDGRID_KEY", "RESEND_KEY", "SMTP_PASSWORD", "TOKEN_KEY"),
     "preferences": ("TOKEN_KEY",),
     "trigger": ("TRIGGER_KEY",),
+    "console": ("CONSOLE_KEY",),
 }
+SIGNING = ("TOKEN_KEY", "CONSOLE_KEY")
 SECRET_NAMES = tuple(sorted({name for names in SECRETS.values() for name in names}))
 
 
@@ -55,6 +58,15 @@ class SmtpTls(StrEnum):
     STARTTLS = "starttls"  # after the greeting; port 587
     IMPLICIT = "implicit"  # from the start; port 465
     NONE = "none"  # for the local cloud, and refused where mail is really sent
+
+
+class ConsoleAuth(StrEnum):
+    """Who says who is at the console."""
+
+    IAM = "iam"  # Cloud Run has checked the caller
+    IAP = "iap"  # the Identity-Aware Proxy, by an assertion that we verify
+    FIREBASE = "firebase"  # a Firebase user whose token has the claim `operator`
+    LOCAL = "local"  # whoever is on this machine: for the local cloud, and refused where mail is really sent
 
 
 class WebhookTargets(StrEnum):
@@ -96,6 +108,10 @@ class Settings:
     time_box: timedelta  # a scan, sweep or prune stops itself after this long and goes on as a task
     events_keys: tuple[str, ...]  # public keys that sign provider events, any of them; none: there are no events
     webhooks: WebhookTargets
+    console_auth: ConsoleAuth
+    console_sign_in: str  # the adopter's page that posts a Firebase ID token to the console
+    iap_audience: str  # of the assertions that IAP signs for the console
+    iap_certs_url: str
     secrets: "Secrets"
 
 
@@ -151,6 +167,10 @@ def _read(declared: Declared, environment: Mapping[str, str]) -> Settings:
         time_box=declared.duration("TIME_BOX", timedelta(seconds=40)),
         events_keys=_words(declared.text("EVENTS_KEY", "")),
         webhooks=declared.choice("WEBHOOKS", WebhookTargets, WebhookTargets.PUBLIC),
+        console_auth=declared.choice("CONSOLE_AUTH", ConsoleAuth, ConsoleAuth.IAM),
+        console_sign_in=declared.text("CONSOLE_SIGN_IN", ""),
+        iap_audience=declared.text("IAP_AUDIENCE", ""),
+        iap_certs_url=declared.text("IAP_CERTS_URL", "https://www.gstatic.com/iap/verify/public_key"),
         secrets=_secrets(declared, environment, provider),
     )
 
@@ -173,10 +193,9 @@ def _secrets(declared: Declared, environment: Mapping[str, str], provider: Provi
         may_be_words = name == PROVIDER_SECRETS[Provider.SMTP]
         if not (value.isascii() and value.isprintable()) or (" " in value and not may_be_words):
             declared.problem(name, "must be one word of ASCII, as it travels in a header")
-    if any(len(key) < KEY_CHARS for key in values["TOKEN_KEY"].split(",") if values["TOKEN_KEY"]):
-        declared.problem(
-            "TOKEN_KEY", f"each key must have at least {KEY_CHARS} characters; several are parted by commas"
-        )
+    for name in SIGNING:
+        if any(len(key) < KEY_CHARS for key in values[name].split(",") if values[name]):
+            declared.problem(name, f"each key must have at least {KEY_CHARS} characters; several are parted by commas")
     return Secrets(values)
 
 
@@ -191,6 +210,7 @@ def _check(declared: Declared, settings: Settings, environment: Mapping[str, str
     _check_times(declared, settings)
     if settings.provider is Provider.SMTP:
         _check_smtp(declared, settings, in_production="K_SERVICE" in environment)
+    _check_console(declared, settings, deployed="K_SERVICE" in environment)
     if "K_SERVICE" in environment and settings.webhooks is not WebhookTargets.PUBLIC:
         declared.problem("WEBHOOKS", "must be public where mail is really sent")
     if "K_SERVICE" in environment:
@@ -225,3 +245,12 @@ def _check_times(declared: Declared, settings: Settings) -> None:
         )
     if settings.time_box >= settings.function_timeout:
         declared.problem("TIME_BOX", "must be shorter than FUNCTION_TIMEOUT")
+
+
+def _check_console(declared: Declared, settings: Settings, *, deployed: bool) -> None:
+    if deployed and settings.console_auth is ConsoleAuth.LOCAL:
+        declared.problem("CONSOLE_AUTH", "must be iam, iap or firebase where mail is really sent")
+    if settings.console_auth is ConsoleAuth.IAP and not settings.iap_audience:
+        declared.problem("IAP_AUDIENCE", "is missing: without it, an assertion for any other service would do")
+    if settings.console_auth is ConsoleAuth.FIREBASE and not urlsplit(settings.console_sign_in).netloc:
+        declared.problem("CONSOLE_SIGN_IN", "must be the address of the page that signs operators in")

@@ -6,7 +6,10 @@ from itertools import product
 
 from ledgermail.app import App
 from ledgermail.audience import Cohort
+from ledgermail.bill import Bill
 from ledgermail.clock import Clock
+from ledgermail.console.chart import last_days
+from ledgermail.console.days import count_days
 from ledgermail.delivery import Status
 from ledgermail.items import MOST_FROZEN
 from ledgermail.lookback import look_back
@@ -68,3 +71,4 @@ def ask_for_operators(app: App) -> None:
     app.suppressions.of_address("u1@example.com")
     for about in ({}, {"delivery_id": "u1_j1"}, {"user_id": "u1"}):
         app.operations.audits.newest(**about)
+    count_days(app.client, ["job-alert"], last_days(NOW.date()), Bill())

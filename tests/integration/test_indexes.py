@@ -22,7 +22,7 @@ ASKED = {
     "shard,wake_at": "read by wake_at",
     "shard,status,wake_at": "read by wake_at",
     "shard,prune_at": "read a sample",
-    "run_key,status": "count a run's deliveries",
+    "status,run_key": "count a run's deliveries",
     "mailing,shard,unfinished_since": "read the oldest",
     "user_id,mailing,period_end": "read the last digest",
     "user_id,created_at": "read a user's deliveries",

@@ -98,6 +98,7 @@ def test_a_key_that_no_header_carries_is_refused_and_not_told(key: str) -> None:
         ("deliver", ("SENDGRID_KEY", "TOKEN_KEY")),
         ("preferences", ("TOKEN_KEY",)),
         ("trigger", ("TRIGGER_KEY",)),
+        ("console", ("CONSOLE_KEY",)),
         ("scan", ()),
         ("", ()),
     ],
@@ -110,10 +111,11 @@ def test_a_secret_is_missed_only_where_its_function_runs(function: str, missing:
         read({name: value for name, value in (ENVIRONMENT | without).items() if value is not None})
 
 
+@pytest.mark.parametrize("name", ["TOKEN_KEY", "CONSOLE_KEY"])
 @pytest.mark.parametrize("key", ["short", f"{'k' * 32},short", f",{'k' * 32}", f"{'k' * 32},", ","])
-def test_a_token_key_that_could_be_guessed_is_refused_and_not_told(key: str) -> None:
-    (problem,) = ours(TOKEN_KEY=key)
-    assert problem.startswith("LEDGERMAIL_TOKEN_KEY: each key must have at least 32 characters")
+def test_a_key_that_signs_and_could_be_guessed_is_refused_and_not_told(name: str, key: str) -> None:
+    (problem,) = ours(**{name: key})
+    assert problem.startswith(f"LEDGERMAIL_{name}: each key must have at least 32 characters")
     assert "kkk" not in problem
 
 
@@ -137,6 +139,19 @@ def test_where_mail_is_really_sent_no_webhook_goes_to_this_machine() -> None:
     assert settings(webhooks="loopback").webhooks == "loopback"
     assert problems(K_SERVICE="deliver", LEDGERMAIL_WEBHOOKS="loopback")[0].startswith("LEDGERMAIL_WEBHOOKS: ")
     assert problems(LEDGERMAIL_WEBHOOKS="anywhere")[0].startswith("LEDGERMAIL_WEBHOOKS: ")
+
+
+def test_where_mail_is_really_sent_the_console_asks_who_somebody_is() -> None:
+    assert settings(console_auth="local").console_auth == "local"
+    assert problems(K_SERVICE="console", LEDGERMAIL_CONSOLE_AUTH="local")[0].startswith("LEDGERMAIL_CONSOLE_AUTH: ")
+    assert ours(CONSOLE_AUTH="none")[0].startswith("LEDGERMAIL_CONSOLE_AUTH: must be one of")
+
+
+@pytest.mark.parametrize(("auth", "missing"), [("iap", "IAP_AUDIENCE"), ("firebase", "CONSOLE_SIGN_IN")])
+def test_a_way_to_sign_in_is_refused_without_what_it_rests_on(auth: str, missing: str) -> None:
+    (problem,) = ours(CONSOLE_AUTH=auth)
+    assert problem.startswith(f"LEDGERMAIL_{missing}: ")
+    assert settings(console_auth=auth, **{missing.lower(): "https://staff.example.com/"}).console_auth == auth
 
 
 def test_the_project_may_come_from_where_google_puts_it() -> None:

@@ -20,7 +20,7 @@ from tests.samples import a_user
 
 ONLY_POST = ["scan", "plan", "deliver", "sweep", "prune"]
 TAKEN = {**{name: {"POST"} for name in [*ONLY_POST, "events"]}, "status": {"GET"}, "trigger": {"GET", "POST"}}
-TAKEN["preferences"] = {"GET", "HEAD", "POST"}
+TAKEN |= {"preferences": {"GET", "HEAD", "POST"}, "console": {"GET", "POST"}}
 METHODS = {"GET", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE", "POST"}
 
 

@@ -31,6 +31,7 @@ REFUSALS = {
     "sweep": CALLED,
     "prune": CALLED,
     "status": (("POST", "", 405), ("GET /?runs=all", "", 400)),
+    "console": (("GET", "", 403), ("DELETE", "", 405)),
     "trigger": (("POST", "", 403), ("DELETE", "", 405), ("POST key", "", 400)),
 }
 

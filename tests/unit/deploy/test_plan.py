@@ -137,10 +137,27 @@ def test_nobody_may_do_more_than_needed(target: Target) -> None:
     watched = [where for role, where, flags in granted if "gcp-sa-monitoring" in flags["member"][0]]
     assert watched == [target.name("status")]
     writers = {flags["member"][0] for role, _, flags in granted if role == Access.WRITE}
-    assert writers == {f"serviceAccount:{target.account(name)}" for name in (*workers, "events", "preferences")}
+    assert writers == {
+        f"serviceAccount:{target.account(name)}" for name in (*workers, "events", "preferences", "console")
+    }
     assert all("databases/(default)" in flags["condition"][0] for role, _, flags in granted if role in set(Access))
     public = [c[3] for c in commands(target) if "--allow-unauthenticated" in c]
     assert public == [target.name(name) for name in ("events", "preferences", "trigger")]
+
+
+def test_where_firebase_signs_operators_in_the_console_lets_them_in_itself(tmp_path: Path) -> None:
+    """Else it is private, and has no right in Firebase."""
+    declared = """[settings]
+SENDER = "alerts@example.com"
+CONSOLE_AUTH = "firebase"
+CONSOLE_SIGN_IN = "https://staff.example.com/sign-in"
+"""
+    (tmp_path / "deploy.toml").write_text(declared)
+    target = read("my-project-1", "europe-west1", tmp_path / "deploy.toml")
+    public = [c[3] for c in commands(target) if "--allow-unauthenticated" in c]
+    assert target.name("console") in public
+    rights = [flags_of(c)["member"][0] for c in _grants(target) if flags_of(c)["role"] == ["roles/firebaseauth.admin"]]
+    assert rights == [f"serviceAccount:{target.account('console')}"]
 
 
 def _grants(target: Target) -> list[list[str]]:

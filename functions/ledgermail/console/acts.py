@@ -1,0 +1,178 @@
+"""What an operator may do. Each act is asked first: a page says what will happen, and its button does it.
+
+The button's token is of this operator, this act, this thing, and how that stood: who confirms one thing has not confirmed
+another that it became meanwhile.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from flask import Response
+
+from ledgermail import ids
+from ledgermail.console import pages
+from ledgermail.console.visit import Visit
+from ledgermail.delivery import Delivery, Status
+from ledgermail.errors import WrongStatus
+from ledgermail.overrides import REOPENABLE
+from ledgermail.web import Refused
+
+VALID = timedelta(minutes=15)
+# What a page says after an act.
+DONE: Mapping[str, str] = {
+    "retry": "It is tried again: the next attempt is on its way.",
+    "cancel": "It is called off, and will not be sent.",
+    "settle": "It is on record as accepted, on your word.",
+    "lift": "The suppression is lifted: mail goes to them again.",
+}
+
+
+@dataclass(frozen=True)
+class Act:
+    """An act in words: its button, the question, and what will happen."""
+
+    name: str
+    button: str
+    asks: str
+    says: str
+    warning: str = ""
+
+
+RETRY = Act(
+    "retry",
+    "Try it again",
+    "Try this delivery again?",
+    "It becomes pending and due at once. Its content is read anew, its last day is counted from now, and a worker sends it "
+    "within seconds, unless the recipient may not get it.",
+)
+CANCEL = Act(
+    "cancel",
+    "Call it off",
+    "Call this delivery off?",
+    "It becomes cancelled, and is not sent. You can have it tried again later.",
+)
+SETTLE = Act(
+    "settle",
+    "Mark as settled",
+    "Mark this delivery as settled?",
+    "It becomes accepted, on your word that the mail arrived. It is not sent again.",
+)
+LIFT = Act(
+    "lift",
+    "Lift the suppression",
+    "Mail them again?",
+    "The suppression ends. What the provider told until now does not suppress them again; a new bounce or complaint does.",
+)
+PAUSE = Act(
+    "pause",
+    "Pause all mail",
+    "Pause all mail?",
+    "Within five seconds no mail goes out any more. What is due waits, no attempt is spent, and nothing is lost.",
+    "This is about every mailing and every recipient.",
+)
+RESUME = Act(
+    "resume",
+    "Let mail go out",
+    "Let mail go out again?",
+    "What has waited goes out: the next sweep wakes it, within a few minutes.",
+)
+TWICE = "Nobody knows whether the first one arrived. If it did, the recipient gets it twice."
+
+
+def offered(delivery: Delivery) -> list[Act]:
+    """What can be done about a delivery as it stands."""
+    in_doubt = delivery.doubted_at is not None and delivery.status not in {Status.IN_FLIGHT, Status.ACCEPTED}
+    return [
+        *([RETRY] if delivery.status in REOPENABLE else []),
+        *([CANCEL] if delivery.status is Status.PENDING else []),
+        *([SETTLE] if delivery.status is Status.UNKNOWN or in_doubt else []),
+    ]
+
+
+def override(visit: Visit, delivery_id: str, act: str) -> Response:
+    """Ask whether a delivery is to be tried again, called off or settled; or do it."""
+    ids.user_of(delivery_id)
+    answer = visit.app.enquiries.of(delivery_id)
+    visit.bill.several(answer.reads)
+    delivery = answer.delivery
+    if delivery is None:
+        raise Refused(404, answer.sentence.rstrip("."))
+    found = next((one for one in offered(delivery) if one.name == act), None)
+    if found is None:
+        raise WrongStatus(f"it is {delivery.status} now, and that cannot be done to it: {answer.sentence.rstrip('.')}")
+    verb = getattr(visit.app.operations, act)
+    return _asked_or_done(
+        visit,
+        found,
+        target=delivery_id,
+        state=f"{delivery.status}:{delivery.generation}",
+        do=lambda note: verb(delivery_id, by=visit.who, note=note),
+        back=("delivery", {"delivery_id": delivery_id}),
+        sentence=answer.sentence,
+        warning=TWICE if found is RETRY and delivery.status is Status.UNKNOWN else "",
+    )
+
+
+def lift(visit: Visit, user_id: str) -> Response:
+    """Ask whether somebody is to be mailed again; or do it."""
+    user = visit.app.ledger.user(user_id) or {}
+    visit.bill.one()
+    if not user.get("suppressed"):
+        raise WrongStatus("they are not suppressed")
+    return _asked_or_done(
+        visit,
+        LIFT,
+        target=user_id,
+        state=str(user["suppressed"]),
+        do=lambda note: visit.app.operations.lift(user_id, by=visit.who, note=note),
+        back=("recipient", {"user_id": user_id}),
+        sentence="",
+    )
+
+
+def gate(visit: Visit, act: str) -> Response:
+    """Ask whether all mail is to be held back, or no longer; or do it."""
+    gate = visit.app.gates.fetch()
+    visit.bill.one()
+    found, verb = (PAUSE, visit.app.operations.pause) if act == "pause" else (RESUME, visit.app.operations.resume)
+    if gate.paused is (act == "pause"):
+        raise WrongStatus("mail is paused already" if gate.paused else "mail goes out already")
+    return _asked_or_done(
+        visit,
+        found,
+        target="mail",
+        state=str(gate.paused),
+        do=lambda note: verb(by=visit.who, note=note),
+        back=("overview", {}),
+        sentence="",
+    )
+
+
+def _asked_or_done(
+    visit: Visit,
+    act: Act,
+    *,
+    target: str,
+    state: str,
+    do: Callable[[str], Any],
+    back: tuple[str, Mapping[str, str]],
+    sentence: str,
+    warning: str = "",
+) -> Response:
+    endpoint, values = back
+    if visit.request.method != "POST":
+        return pages.page(
+            visit,
+            "confirm.html",
+            act=act,
+            target=target,
+            sentence=sentence,
+            warning=warning or act.warning,
+            token=visit.token(act.name, target, state),
+            back=visit.url(endpoint, **values),
+        )
+    visit.check(act.name, target, state, valid=VALID)
+    do(visit.form.get("note", "").strip())
+    return pages.redirected(visit.url(endpoint, **values, done=act.name))

@@ -1,0 +1,110 @@
+"""What a form brings back: a token that only we can make, for one operator, one act and one state of one thing.
+
+A form of another site has none. And no other site can submit one of ours: the browser says where a request comes from.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from io import BytesIO
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from flask import Request
+from werkzeug.exceptions import RequestEntityTooLarge
+from werkzeug.formparser import FormDataParser
+
+from ledgermail.errors import ConfigurationError, InvalidToken
+from ledgermail.web import Refused, raw_body
+
+if TYPE_CHECKING:
+    from itsdangerous import URLSafeSerializer
+
+URLENCODED = "application/x-www-form-urlencoded"
+FORM_BYTES = 20_000  # a Firebase ID token is the longest that is posted here
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+CLOCKS_SECONDS = 60  # by how much the clocks of two instances may differ
+FOREIGN = Refused(403, "this form was submitted from another site, so nothing was done")
+
+Form = Mapping[str, str]
+
+
+def form_of(request: Request) -> Form:
+    """The fields of a submitted form, the first of each name; an empty one of any other request."""
+    raw = raw_body(request, FORM_BYTES)
+    try:
+        _, form, _ = FormDataParser(max_form_memory_size=FORM_BYTES).parse(BytesIO(raw), URLENCODED, len(raw), {})
+    except RequestEntityTooLarge as error:
+        raise Refused(413, "the form is too large") from error
+    return form.to_dict()
+
+
+def check_origin(request: Request, *, loopback: bool) -> None:
+    """Raise Refused unless the browser says that a page of ours submitted this.
+
+    Sec-Fetch-Site says so in every browser of today; Origin in all that there were for years. Whoever says neither is no
+    browser. Behind a proxy on the operator's own machine (`loopback`) our pages are there, and our host's name is not.
+    """
+    site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
+    if (site or "same-origin") != "same-origin" or (site is None and origin is None):
+        raise FOREIGN
+    if origin is not None and not _is_ours(urlsplit(origin).netloc, request.host, loopback):
+        raise FOREIGN
+
+
+def _is_ours(netloc: str, host: str, loopback: bool) -> bool:
+    return netloc == host or (loopback and name_of(netloc) in LOOPBACK)
+
+
+def name_of(netloc: str) -> str:
+    """A host without its port."""
+    name, colon, port = netloc.rpartition(":")
+    return name if colon and port.isdigit() else netloc
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a form asks for: who, which act, of what, as it stood when it was shown."""
+
+    who: str
+    act: str
+    target: str = ""
+    state: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tokens:
+    """Makes and checks forms' tokens. Raises ConfigurationError without a key: anybody could make one then."""
+
+    keys: Sequence[str]  # the newest first: it signs, and all of them are valid
+
+    def __post_init__(self) -> None:
+        if not self.keys or not all(self.keys):
+            raise ConfigurationError(["LEDGERMAIL_CONSOLE_KEY: is missing"])
+
+    def make(self, asked: Asked, now: datetime) -> str:
+        """The token of a form that is shown now."""
+        return str(self._serializer.dumps([asked.who, asked.act, asked.target, asked.state, int(now.timestamp())]))
+
+    def check(self, token: str, asked: Asked, now: datetime, valid: timedelta) -> None:
+        """Raise InvalidToken unless we made this for exactly that, no longer ago than it is valid."""
+        from itsdangerous import BadData
+
+        try:
+            content = self._serializer.loads(token)
+        except (BadData, UnicodeError) as error:
+            raise InvalidToken("token: is not signed by us") from error
+        made = [asked.who, asked.act, asked.target, asked.state]
+        if not isinstance(content, list) or content[:-1] != made:
+            raise InvalidToken("token: was made for something else")
+        if not -CLOCKS_SECONDS <= now.timestamp() - content[-1] <= valid.total_seconds():
+            raise InvalidToken("token: is too old")
+
+    @cached_property
+    def _serializer(self) -> "URLSafeSerializer":
+        from itsdangerous import URLSafeSerializer
+
+        how = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
+        return URLSafeSerializer(list(reversed(self.keys)), salt="console", signer_kwargs=how)
