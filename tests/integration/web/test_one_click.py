@@ -218,8 +218,8 @@ def test_who_has_no_account_any_more_is_told_so_and_their_mailbox_is_content(rea
 
 
 def test_a_mailing_that_is_no_more_can_still_be_unsubscribed_from(reader: Reader, ground: Ground) -> None:
-    ground.user("u1", a_user(mailings={**BOTH, "old-news": {"active": True}}))
-    gone = Reader(reader.app, reader.db, reader.call, mailing="old-news")
+    ground.user("u1", a_user(mailings={**BOTH, "old.news": {"active": True}}))
+    gone = Reader(reader.app, reader.db, reader.call, mailing="old.news")
     assert gone.one_click().status_code == 200
     assert gone.preference()["active"] is False
     assert gone.get().status_code == 200
