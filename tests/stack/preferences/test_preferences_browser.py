@@ -1,7 +1,8 @@
 """From the link in a mail to the page in a real browser: it can be used, without a script, on a phone, by the keyboard."""
 
+import itertools
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import httpx
 import pytest
@@ -19,6 +20,7 @@ MAILINGS = {
     "weekly-digest": {"active": True, "schedule": "0 8 * * 1 Europe/Berlin"},
     "daily-digest": {"active": False, "schedule": "30 7 1,15 * * Europe/Berlin"},
 }
+JOBS = itertools.count()
 
 pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"no browser at {CHROMIUM}")
 
@@ -64,27 +66,40 @@ def preference(db: firestore.Client, mailing: str = "weekly-digest") -> dict[str
     return dict((db.document("users/u1").get().to_dict() or {})["mailings"][mailing])
 
 
-def test_the_link_in_a_mail_leads_to_the_page_that_unsubscribes(
-    running: Cloud, browser: Browser, db: firestore.Client
-) -> None:
-    db.collection("matches").add(a_match(matched_at=datetime.now(UTC)))
+@pytest.fixture
+def mail(running: Cloud, browser: Browser, db: firestore.Client) -> Iterator[Page]:
+    """An alert, opened in the inbox."""
+    running.inbox.clear()
+    job = f"j{next(JOBS)}"
+    matched_at = datetime.now(UTC) - timedelta(minutes=1)  # a scan leaves the newest to the next one
+    db.collection("matches").add(a_match(job_id=job, matched_at=matched_at))
     url = f"{running.functions.url}/trigger?job=scan"
     httpx.post(url, headers={"X-Ledgermail-Key": TRIGGER_KEY}, timeout=30, trust_env=False).raise_for_status()
     page = browser.new_page()
-    page.goto(running.inbox.url)
     for _ in range(200):  # it comes by way of two queues
-        page.reload()
+        page.goto(running.inbox.url)
         if page.get_by_text("Data Engineer").count():
             break
     page.get_by_text("Data Engineer").first.click()
-    with page.expect_popup() as opened:
-        page.frame_locator("iframe").get_by_role("link", name="Unsubscribe").click()
+    yield page
+    page.close()
+
+
+def test_the_link_in_a_mail_leads_to_the_page_that_unsubscribes(mail: Page, db: firestore.Client) -> None:
+    with mail.expect_popup() as opened:
+        mail.frame_locator("iframe").get_by_role("link", name="Unsubscribe").click()
     shown = opened.value
     shown.get_by_role("button", name="Unsubscribe from “Job alert”").click()
     expect(shown.get_by_role("status")).to_have_text("Job alert is off.")
     assert preference(db, "job-alert")["active"] is False
-    page.close()
     shown.close()
+
+
+def test_the_mailboxs_own_button_unsubscribes_by_one_click(mail: Page, db: firestore.Client) -> None:
+    mail.get_by_role("button", name="Unsubscribe").click()
+    expect(mail.locator("body")).to_contain_text("You are unsubscribed")
+    assert preference(db, "job-alert")["active"] is False
+    assert preference(db)["active"] is True
 
 
 def test_a_mailing_is_turned_off_and_on_again(page: Page, db: firestore.Client) -> None:
