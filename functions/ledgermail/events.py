@@ -146,6 +146,15 @@ def _time(document: Mapping[str, Any]) -> datetime:
 
 def _text(document: Mapping[str, Any], name: str) -> str:
     value = document.get(name, "")
-    if not isinstance(value, str):
+    if not isinstance(value, str) or not _is_whole(value):
         raise InvalidDocument(f"{name}: must be text")
     return value
+
+
+def _is_whole(text: str) -> bool:
+    """Whether it can be written down: JSON can hold half a character."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

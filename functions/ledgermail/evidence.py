@@ -6,11 +6,21 @@ of copies, and leads to the same delivery.
 """
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from ledgermail.delivery import Delivery, Stage, Status
 from ledgermail.policy import Policy
 from ledgermail.transitions import EMAIL, finish, on_record
+
+EARLY = timedelta(minutes=10)  # by how much the provider's clock may be behind ours
+
+
+def is_about(delivery: Delivery, at: datetime) -> bool:
+    """Whether what happened to a mail at this time may have happened to that of this delivery.
+
+    One that was pruned may have had the same id, and its mail be opened or complained about since: the job was matched anew.
+    """
+    return delivery.attempt > 0 and at >= delivery.created_at - EARLY
 
 
 def observe(

@@ -12,7 +12,7 @@ from ledgermail import evidence, ids
 from ledgermail.addresses import same_address
 from ledgermail.clock import Clock
 from ledgermail.delivery import Delivery, Stage
-from ledgermail.errors import InvalidId
+from ledgermail.errors import InvalidId, LedgerUnavailable
 from ledgermail.events import Batch, Event
 from ledgermail.ledger import Ledger, Transition
 from ledgermail.mailing import Mailing
@@ -34,7 +34,11 @@ class Intake:
     archive: str  # who gets a blind copy of every mail, with our argument in its events; empty for nobody
 
     def take(self, batch: Batch) -> Counter[str]:
-        """Write down what these events say, and count what became of them. Raises LedgerUnavailable: post them again."""
+        """Write down what these events say, and count what became of them.
+
+        Raises LedgerUnavailable: post them again. So it does, when all others are taken, for those of a delivery that a newer
+        version wrote: they may be the only proof that there will ever be.
+        """
         counts = Counter(batch.counts)
         counts["events"] = len(batch.events)
         by_delivery: dict[str, list[Event]] = defaultdict(list)
@@ -43,29 +47,35 @@ class Intake:
                 counts["unmatched"] += 1
             else:
                 by_delivery[event.delivery_id].append(event)
-        found = self._observe(by_delivery, counts)
-        counts["suppressed"] = self._suppress(batch.events, found)
-        return counts
-
-    def _observe(self, by_delivery: Mapping[str, Sequence[Event]], counts: Counter[str]) -> Mapping[str, Delivery]:
-        """The deliveries that there are, changed."""
-        now, found, asked = self.clock.now(), dict[str, Delivery](), sorted(by_delivery)
-        for first in range(0, len(asked), CHUNK):
-            chunk = asked[first : first + CHUNK]
-            found |= self.ledger.change_all({name: self._transition(by_delivery[name], now) for name in chunk})
+        now = self.clock.now()
+        changed = self._observe(by_delivery, now)
+        found = {name: delivery for name, delivery in changed.items() if delivery is not None}
         counts["deliveries"] = len(found)
-        counts["unknown_deliveries"] = len(asked) - len(found)
+        counts["unknown_deliveries"] = len(by_delivery) - len(changed)
         proven = [delivery for delivery in found.values() if delivery.evidence_at == now]
         counts["proven"] = len(proven)  # taken, before the worker said so
         counts["doubts_settled"] = sum(delivery.doubted_at is not None for delivery in proven)
-        return found
+        counts["suppressed"] = self._suppress(batch.events, found)
+        if len(found) < len(changed):
+            raise LedgerUnavailable("events: are about deliveries that a newer version wrote")
+        return counts
+
+    def _observe(self, by_delivery: Mapping[str, Sequence[Event]], now: datetime) -> Mapping[str, Delivery | None]:
+        """The deliveries that there are, changed; None for one that a newer version wrote."""
+        changed, asked = dict[str, Delivery | None](), sorted(by_delivery)
+        for first in range(0, len(asked), CHUNK):
+            chunk = asked[first : first + CHUNK]
+            changed |= self.ledger.change_all({name: self._transition(by_delivery[name], now) for name in chunk})
+        return changed
 
     def _transition(self, events: Sequence[Event], now: datetime) -> Transition:
-        latest_first = sorted(events, key=lambda event: event.at, reverse=True)
-        seen = {event.kind: event.at for event in latest_first if not self._is_of_copy(event)}
-        proof = min((Stage(at=event.at, reference=event.reference) for event in events), key=_order)
-
         def observe(delivery: Delivery) -> Delivery:
+            about = [event for event in events if evidence.is_about(delivery, event.at)]
+            if not about:
+                return delivery
+            latest_first = sorted(about, key=lambda event: event.at, reverse=True)
+            seen = {event.kind: event.at for event in latest_first if not self._is_of_copy(event)}
+            proof = min((Stage(at=event.at, reference=event.reference) for event in about), key=_order)
             mailing = self.mailings.get(delivery.mailing)
             policy, webhook = (mailing.policy, mailing.webhook) if mailing else (Policy(), False)
             return evidence.observe(delivery, seen=seen, proof=proof, webhook=webhook, now=now, policy=policy)

@@ -1,7 +1,6 @@
 """The ledger: the only place where a delivery is read or changed."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -130,25 +129,30 @@ class Ledger:
                 return Stored(changed, written_at, stored.read_at)
         raise LedgerUnavailable(f"change: no commit of {delivery_id} came through in {CHANGE_TRIES} tries")
 
-    def change_all(self, asked: Mapping[str, Transition]) -> Mapping[str, Delivery]:
+    def change_all(self, asked: Mapping[str, Transition]) -> Mapping[str, Delivery | None]:
         """Change several deliveries, each by its transition: one read of all, one commit of those that change.
 
         Where somebody was faster with one of them, or the commit's answer was lost, each is changed by itself. Those that
-        do not exist, or cannot be read, are not in the result. Raises what the transitions raise.
+        do not exist, or cannot be read, are not in the result; what a newer version wrote is None there. Raises what the
+        transitions raise.
         """
-        found = readable(self._read(*(self._deliveries.document(delivery_id) for delivery_id in asked)))
-        changed = {delivery_id: asked[delivery_id](stored.delivery) for delivery_id, stored in found.items()}
-        differing = {delivery_id for delivery_id, stored in found.items() if changed[delivery_id] != stored.delivery}
+        snapshots = self._read(*(self._deliveries.document(delivery_id) for delivery_id in asked))
+        found = readable(snapshots)
+        after = {delivery_id: asked[delivery_id](stored.delivery) for delivery_id, stored in found.items()}
+        differing = sorted(name for name, stored in found.items() if after[name] != stored.delivery)
         batch = self._client.batch()
-        for delivery_id in sorted(differing):
-            stored = found[delivery_id]
-            option = self._client.write_option(last_update_time=stored.written_at)
-            fields = _difference(stored.delivery, changed[delivery_id])
-            batch.update(self._deliveries.document(delivery_id), fields, option=option)
+        for name in differing:
+            option = self._client.write_option(last_update_time=found[name].written_at)
+            batch.update(self._deliveries.document(name), _difference(found[name].delivery, after[name]), option=option)
+        changed = {s.id: None for s in snapshots if s.id not in found and _is_newer(s)} | after
         if differing and not _committed(batch):
-            for delivery_id in sorted(differing):
-                with suppress(InvalidDocument, NewerSchema):  # deleted, or made unreadable, since it was read
-                    changed[delivery_id] = self.change(delivery_id, asked[delivery_id]).delivery
+            for name in differing:
+                try:
+                    changed[name] = self.change(name, asked[name]).delivery
+                except InvalidDocument:  # deleted, or made unreadable, since it was read
+                    del changed[name]
+                except NewerSchema:
+                    changed[name] = None
         return changed
 
     def read(self, delivery_id: str) -> Stored:
@@ -204,6 +208,16 @@ def readable(snapshots: Iterable[Snapshot]) -> dict[str, Stored]:
             if snapshot.exists:
                 log("delivery.not_read", severity="WARNING", delivery_id=snapshot.id, problem=str(problem))
     return found
+
+
+def _is_newer(snapshot: Snapshot) -> bool:
+    try:
+        stored(snapshot)
+    except NewerSchema:
+        return True
+    except InvalidDocument:
+        return False
+    return False
 
 
 def _committed(batch: firestore.WriteBatch) -> datetime | None:

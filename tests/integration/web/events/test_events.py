@@ -183,6 +183,24 @@ def test_a_user_id_that_no_document_can_have_is_nobody(ground: Ground, post: Pos
     assert (answer.status_code, answer.json["suppressed"]) == (200, 0)  # type: ignore[index]
 
 
+def test_an_event_of_a_mail_before_it_does_not_take_the_place_of_a_mail(ground: Ground, post: Post, call: Call) -> None:
+    """The same job, matched anew when its delivery was pruned, has the same id; and people open mail months later."""
+    ground.user("u1", a_user())
+    ground.delivery(owed())
+    answer = post([an_event("open")])
+    assert {"proven": 0, "deliveries": 1}.items() <= (answer.json or {}).items()
+    assert document(ground)["events"] == {}
+    assert call("deliver", json={"delivery_id": JOB}).json == {"delivery": "accepted"}
+
+
+def test_what_happened_before_a_delivery_was_planned_is_not_about_its_mail(ground: Ground, post: Post) -> None:
+    ground.delivery(owed(status=Status.UNKNOWN, attempt=1, **_of(Status.UNKNOWN)))
+    post([an_event("click", timestamp=AT - 86_400), an_event("open", timestamp=AT - 86_400)])
+    assert (document(ground)["status"], document(ground).get("events", {})) == ("unknown", {})
+    post([an_event("click", timestamp=AT - 86_400), an_event("delivered")])
+    assert (document(ground)["status"], document(ground)["events"]) == ("accepted", {"delivered": WHEN})
+
+
 # One bad event, one bad document
 
 
@@ -192,12 +210,29 @@ def test_a_malformed_event_is_counted_and_the_others_are_taken(accepted: Ground,
     assert set(document(accepted)["events"]) == {"delivered"}
 
 
+def test_text_that_no_document_can_hold_has_no_batch_posted_for_ever(accepted: Ground, post: Post) -> None:
+    fields = ("email", "sg_message_id", "sg_event_id")
+    answer = post([*(an_event("bounce", **{name: "\ud800"}) for name in fields), an_event("delivered")])
+    assert {"malformed": 3, "events": 1}.items() <= (answer.json or {}).items()
+    assert set(document(accepted)["events"]) == {"delivered"}
+
+
 def test_a_document_that_cannot_be_read_stands_in_nobodys_way(accepted: Ground, post: Post) -> None:
-    accepted.delivery(owed("newer"), schema_version=99)
     accepted.delivery(owed("broken"), status="queued")
-    events = [an_event(delivery_id=delivery_id("u1", name)) for name in ("newer", "broken", "j1")]
+    events = [an_event(delivery_id=delivery_id("u1", name)) for name in ("broken", "j1")]
     assert post(events).json["deliveries"] == 1  # type: ignore[index]
     assert document(accepted)["events"] == {"delivered": WHEN}
+
+
+def test_events_of_what_a_newer_version_wrote_are_posted_again_and_all_others_are_taken(
+    accepted: Ground, post: Post
+) -> None:
+    """Between two versions, too, an event may be the only proof that there will ever be."""
+    accepted.delivery(owed("newer"), schema_version=99)
+    batch = [an_event("spamreport", delivery_id=delivery_id("u1", name)) for name in ("newer", "j1")]
+    assert post(batch).status_code == 503
+    assert document(accepted)["events"] == {"spamreport": WHEN}
+    assert user(accepted)["suppressed"]["reason"] == "spam_report"
 
 
 def test_events_of_a_mailing_whose_folder_is_gone_are_kept(ground: Ground, post: Post) -> None:
