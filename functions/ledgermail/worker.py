@@ -19,7 +19,15 @@ from ledgermail.clock import Clock
 from ledgermail.content import render
 from ledgermail.delivery import Content, Delivery, Failure, Stage, Status
 from ledgermail.eligibility import Expire, Leave, Notify, Recipient, Suppress, judge
-from ledgermail.errors import ClaimLost, ContentError, InvalidDocument, LedgermailError, LedgerUnavailable, NewerSchema
+from ledgermail.errors import (
+    ClaimLost,
+    ContentError,
+    InvalidDocument,
+    LedgermailError,
+    LedgerUnavailable,
+    NewerSchema,
+    WrongStatus,
+)
 from ledgermail.gate import MISCONFIGURED_WAIT, Gates
 from ledgermail.items import Items
 from ledgermail.ledger import Found, Ledger, Stored, stored
@@ -155,7 +163,7 @@ class Worker:
         verb = verb_of(attempt, outcome, self.clock)
         try:
             settled = self.ledger.change(attempt.claimed.delivery.id, verb, known=attempt.claimed)
-        except ClaimLost:
+        except (ClaimLost, WrongStatus):
             if isinstance(outcome, Accepted) and attempt.stage == EMAIL:
                 return self._prove(attempt, outcome)
             raise
@@ -176,7 +184,7 @@ class Worker:
         return self._follow_up(settled.delivery, outcome)
 
     def _prove(self, attempt: Attempt, outcome: Accepted) -> Answer:
-        """Keep as evidence that the provider took the mail of a claim which another has taken over meanwhile."""
+        """Keep as evidence that the provider took the mail of a claim which another has taken over, or refused, meanwhile."""
         now = attempt.now(self.clock)
         proof = Stage(at=now, reference=outcome.reference)
         webhook = self.mailings[attempt.claimed.delivery.mailing].webhook

@@ -14,6 +14,7 @@ from ledgermail.delivery import Status
 from ledgermail.errors import InvalidId
 from ledgermail.worker import INFRASTRUCTURE_WAIT, Answer
 from tests.integration.delivering import JOB, Post, least
+from tests.integration.interruptions import after
 from tests.samples import a_mailing, a_user, about
 
 MINUTE = timedelta(minutes=1)
@@ -168,6 +169,21 @@ def test_items_that_changed_since_they_were_frozen_are_never_mailed(post: Post) 
     post.change(JOB, **{"content.items": [{"title": "Another"}]})
     assert post.deliver() == Answer("rejected")
     assert (post.document()["last_error"]["category"], post.calls()) == ("content_changed", 0)
+
+
+@least
+def test_a_mail_that_was_taken_is_so_though_another_refused_its_items_meanwhile(post: Post) -> None:
+    """The lease had ended, and nobody has claimed since: the answer comes under the claim that is on record."""
+
+    def another_refuses() -> None:
+        post.sweep()
+        post.change(**{"content.hash": "another"}, next_attempt_at=datetime.now(UTC))
+        assert post.deliver(post.another_instance().worker) == Answer("rejected")
+
+    post.owe()
+    late = after(post.app.worker.provider, "send", another_refuses)
+    assert post.deliver(post.worker(provider=late)) == Answer("accepted")
+    assert (post.status(), post.mails()) == ("accepted", 1)
 
 
 def test_a_mailing_that_is_not_there_is_named_and_ends_only_its_delivery(post: Post) -> None:
