@@ -35,12 +35,13 @@ def observe(
 def prove(delivery: Delivery, *, proof: Stage, webhook: bool, now: datetime, policy: Policy) -> Delivery:
     """any -> accepted: the mail was taken, as `proof` says when and by which reference.
 
-    With a `webhook` to follow, what is unfinished stays so: its email is on record, and only the webhook is owed.
+    With a `webhook` to follow, what is unfinished stays so: its email is on record as the first proof says, which the customer
+    may have been told, and only the webhook is owed.
     """
-    known = delivery.stages.get(EMAIL)
+    known, owed = delivery.stages.get(EMAIL), webhook and delivery.unfinished
     if known is None:
         proven = on_record(delivery, EMAIL, proof.reference, proof.at).changed(evidence_at=now)
-        return proven if webhook and delivery.unfinished else finish(proven, Status.ACCEPTED, None, now, policy)
-    if delivery.evidence_at is not None and (proof.at, proof.reference) < (known.at, known.reference):
+        return proven if owed else finish(proven, Status.ACCEPTED, None, now, policy)
+    if delivery.evidence_at is not None and not owed and (proof.at, proof.reference) < (known.at, known.reference):
         return on_record(delivery, EMAIL, proof.reference, proof.at)
     return delivery

@@ -38,7 +38,9 @@ def reopen(delivery: Delivery, *, now: datetime, policy: Policy) -> Delivery:
 
 
 def cancel(delivery: Delivery, *, now: datetime, policy: Policy) -> Delivery:
-    """pending -> cancelled: it is called off. What a worker holds right now cannot be."""
+    """pending -> cancelled: it is called off; accepted, where only its webhook was owed. What a worker holds cannot be."""
+    if delivery.last_error == CANCELLED and delivery.settled_at == now:
+        return delivery
     if delivery.status not in {Status.PENDING, Status.CANCELLED}:
         raise WrongStatus(f"{delivery.status}: only what is pending can be cancelled")
     return close(delivery, Status.CANCELLED, CANCELLED, now, policy)

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from ledgermail import transitions
-from ledgermail.delivery import Delivery, Guarantee, Status, to_document
+from ledgermail.delivery import Delivery, Guarantee, Stage, Status, to_document
 from ledgermail.errors import WrongStatus
 from ledgermail.overrides import REOPENABLE, cancel, reopen, vouch
 from ledgermail.policy import Policy
@@ -33,6 +33,14 @@ def test_every_status_and_override(verb: Callable[..., Delivery], status: Status
     changed = verb(delivery, now=MONTH_LATER, policy=POLICY)
     assert changed.status is TABLE[verb][status]
     assert verb(changed, now=MONTH_LATER, policy=POLICY) == changed  # a commit whose answer was lost is settled so
+
+
+def test_a_webhook_that_was_called_off_is_so_when_the_answer_was_lost_and_it_is_asked_again() -> None:
+    """Its mail is on record, so it ends as accepted."""
+    owed = a_delivery(stages={transitions.EMAIL: Stage(at=NOW, reference="m1")})
+    cancelled = cancel(owed, now=MONTH_LATER, policy=POLICY)
+    assert cancelled.status is Status.ACCEPTED
+    assert cancel(cancelled, now=MONTH_LATER, policy=POLICY) == cancelled
 
 
 @pytest.mark.parametrize("guarantee", list(Guarantee))
