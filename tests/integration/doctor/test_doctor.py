@@ -9,8 +9,11 @@ from emulator.inbox import Inbox
 from emulator.tasks import CloudTasks
 from ledgermail.cli import main
 from ledgermail.delivery import to_document
+from ledgermail.settings import SECRETS, Provider, secrets_of
 from tests.integration.doctor.conftest import NOWHERE, Examine
 from tests.samples import NOW, a_delivery, a_match, a_user
+
+OUR_SECRETS = len({name for function in SECRETS for name in secrets_of(function, Provider.SENDGRID)})
 
 
 def fill(firestore: Firestore, project: str) -> None:
@@ -47,7 +50,7 @@ def test_all_is_well_with_a_healthy_deployment_and_looking_costs_little_and_leav
 def test_each_thing_that_was_looked_at_is_one_line(world: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    told = ["settings", "mailings", "secret", "secret", "secret", "firestore", "indexes", "gate"]
+    told = ["settings", "mailings", *["secret"] * OUR_SECRETS, "firestore", "indexes", "gate"]
     told += ["queue deliver", "queue upkeep", "key", "sender"]
     assert [line.partition(":")[0].split(maxsplit=1) for line in lines] == [["ok", check] for check in told]
 
@@ -107,6 +110,6 @@ def test_every_wrong_setting_is_named_and_what_needs_no_settings_is_looked_at(
     findings = json.loads(capsys.readouterr().out)["findings"]
     wrong = [finding["said"].partition(":")[0] for finding in findings if finding["verdict"] == "problem"]
     assert wrong == ["LEDGERMAIL_LOCATION", "LEDGERMAIL_PORJECT", "LEDGERMAIL_LEASE"]
-    assert [f["check"] for f in findings if f["verdict"] == "ok"] == ["mailings", "secret", "secret", "secret"]
+    assert [f["check"] for f in findings if f["verdict"] == "ok"] == ["mailings", *["secret"] * OUR_SECRETS]
     unseen = {f["check"]: f["said"] for f in findings if f["verdict"] == "unseen"}
     assert unseen == dict.fromkeys(["firestore", "indexes", "gate", "queues", "sender"], "needs the settings")
