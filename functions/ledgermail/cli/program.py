@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 from typing_extensions import override
 
 from ledgermail import log
-from ledgermail.cli import acting, deployment, examining, looking, previewing, pruning, suppressed
+from ledgermail.cli import acting, costing, deployment, examining, importing, looking, previewing, pruning, suppressed
 from ledgermail.cli.codes import TOLD, Code, Failed
 from ledgermail.cli.printed import plain, print_json
 from ledgermail.errors import (
@@ -61,9 +61,9 @@ def everything(
         deployment.use(env_file or deployment.LOCAL)
 
 
-for verbs in (looking, acting, suppressed, pruning, previewing, examining):
+for verbs in (looking, acting, suppressed, pruning, importing, previewing, costing, examining):
     for verb in verbs.VERBS:
-        program.command(epilog=TOLD)(verb)
+        program.command(verb.__name__, epilog=TOLD)(verb)
 
 
 def run(arguments: Sequence[str]) -> int:

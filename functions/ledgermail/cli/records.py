@@ -1,0 +1,209 @@
+"""One line of a file to import, read as a user, a match or a report. Pure: bytes in, a document or its problem out.
+
+    users    {"user_id", "email", "name", "timezone", "webhook_url", "webhook_secret",
+              "mailings": {NAME: {"active", "schedule", "topics", "since"}}}
+    matches  {"user_id", "job_id", "job": {"title", ...}, "matched_at", "match_id"}
+    reports  {"topic", "version", "rows": [{...}], "columns": [...], "published_at"}
+
+Times are ISO 8601 with a zone; without matched_at and published_at it is when they are written. The fields are those of README
+(Adopt it); what is none of them is refused, as it is more often a slip than a wish.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, NoReturn
+
+from ledgermail import ids
+from ledgermail.content import link
+from ledgermail.eligibility import usable_address
+from ledgermail.errors import InvalidDocument, InvalidId
+from ledgermail.ledger import USERS
+from ledgermail.mailing import Mailing
+from ledgermail.matches import MATCHES
+from ledgermail.page import read_matches
+from ledgermail.reports import REPORTS, VERSIONS
+from ledgermail.schedules import parse
+from ledgermail.wording import zone_of
+
+MOST_DEPTH = 19  # maps and lists within each other; Firestore takes 20
+INTEGERS = range(-(2**63), 2**63)
+SOME_TIME = datetime(2000, 1, 1, tzinfo=UTC)  # stands for the one that is yet to come
+A_POSTING = (
+    "is a posting of a job, and not a match: a match says whom the job is for: "
+    '{"user_id": ..., "job_id": ..., "job": {the posting}}'
+)
+
+Fields = Mapping[str, Any]
+
+
+class Kind(StrEnum):
+    """What a file is of."""
+
+    USERS = "users"
+    MATCHES = "matches"
+    REPORTS = "reports"
+
+
+@dataclass(frozen=True)
+class Record:
+    """A document to write, where to, and which of its fields is to be the time of writing."""
+
+    path: tuple[str, ...]
+    document: Mapping[str, Any]
+    stamped: str = ""
+
+
+def read_record(kind: Kind, line: bytes, mailings: Mapping[str, Mailing]) -> Record:
+    """The record of a line. Raises InvalidDocument, which names the field."""
+    fields = _fields(line)
+    try:
+        record = READERS[kind](fields, mailings)
+    except InvalidId as error:
+        raise InvalidDocument(str(error)) from error
+    _storable(record.document, "", 0)
+    return record
+
+
+def _fields(line: bytes) -> Fields:
+    def refuse(name: str) -> NoReturn:
+        raise ValueError(f"{name} is no JSON")
+
+    try:
+        found = json.loads(line.decode("utf-8-sig"), parse_constant=refuse)
+    except (ValueError, RecursionError) as error:
+        raise InvalidDocument(f"is no JSON: {error}" if isinstance(error, ValueError) else "is too deep") from error
+    if not isinstance(found, dict):
+        raise InvalidDocument("must be a JSON object")
+    return found
+
+
+def _user(fields: Fields, mailings: Mapping[str, Mailing]) -> Record:
+    _known(fields, "", "user_id", "email", "name", "timezone", "mailings", "webhook_url", "webhook_secret")
+    if usable_address(fields.get("email")) is None:
+        raise InvalidDocument("email: must be an address that mail can be sent to")
+    for name in ("name", "timezone", "webhook_url", "webhook_secret"):
+        _text(fields, name, "")
+    if fields.get("timezone", "UTC") != zone_of(fields.get("timezone", "UTC")).key:
+        raise InvalidDocument(f"timezone: is not known: {fields['timezone']!a}")
+    if "webhook_url" in fields and link(fields["webhook_url"]) != fields["webhook_url"]:
+        raise InvalidDocument("webhook_url: must be an http(s) address")
+    chosen = _map(fields, "mailings") if "mailings" in fields else {}
+    preferences = {name: _preference(name, _map(chosen, name, "mailings."), mailings) for name in chosen}
+    document = {name: value for name, value in fields.items() if name not in {"user_id", "mailings"}}
+    if preferences:  # an empty map would take the place of those that are there
+        document["mailings"] = preferences
+    return Record((USERS, ids.user_key(_text(fields, "user_id"))), document)
+
+
+def _preference(name: str, fields: Fields, mailings: Mapping[str, Mailing]) -> Fields:
+    place = f"mailings.{name}."
+    if name not in mailings:
+        raise InvalidDocument(f"mailings.{name}: there is no such mailing; there are {', '.join(mailings)}")
+    _known(fields, place, "active", "schedule", "topics", "since")
+    if not isinstance(fields.get("active"), bool):
+        raise InvalidDocument(f"{place}active: must be true or false")
+    if "schedule" in fields:
+        try:
+            parse(fields["schedule"])
+        except InvalidDocument as error:
+            raise InvalidDocument(f"{place}{error}") from error
+    topics = fields.get("topics", [])
+    if not isinstance(topics, list) or not all(isinstance(topic, str) and topic for topic in topics):
+        raise InvalidDocument(f"{place}topics: must be a list of text")
+    return {**fields, **({"since": _time(fields, "since", place)} if "since" in fields else {})}
+
+
+def _match(fields: Fields, _mailings: Mapping[str, Mailing]) -> Record:
+    if "title" in fields and "job" not in fields:
+        raise InvalidDocument(A_POSTING)
+    _known(fields, "", "user_id", "job_id", "job", "matched_at", "match_id")
+    document = {name: fields[name] for name in ("user_id", "job_id", "job") if name in fields}
+    at = {"matched_at": _time(fields, "matched_at")} if "matched_at" in fields else {}
+    _, invalid = read_matches([("", {**document, "matched_at": SOME_TIME})])
+    if invalid:
+        raise InvalidDocument(invalid[0][1])
+    default = ids.delivery_id(document["user_id"], document["job_id"])  # once again is the same one
+    match_id = _key(_text(fields, "match_id", default), "match_id")
+    return Record((MATCHES, match_id), {**document, **at}, "" if at else "matched_at")
+
+
+def _report(fields: Fields, _mailings: Mapping[str, Mailing]) -> Record:
+    _known(fields, "", "topic", "version", "rows", "columns", "published_at")
+    rows, columns = fields.get("rows"), fields.get("columns", [])
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise InvalidDocument("rows: must be a list of maps")
+    if not isinstance(columns, list) or not all(isinstance(column, str) for column in columns):
+        raise InvalidDocument("columns: must be a list of text")
+    at = {"published_at": _time(fields, "published_at")} if "published_at" in fields else {}
+    topic, version = (_key(_text(fields, name), name) for name in ("topic", "version"))
+    document = {name: fields[name] for name in ("rows", "columns") if name in fields}
+    return Record((REPORTS, topic, VERSIONS, version), {**document, **at}, "" if at else "published_at")
+
+
+READERS: Mapping[Kind, Callable[[Fields, Mapping[str, Mailing]], Record]] = {
+    Kind.USERS: _user,
+    Kind.MATCHES: _match,
+    Kind.REPORTS: _report,
+}
+
+
+def _known(fields: Fields, place: str, *names: str) -> None:
+    for name in fields:
+        if name not in names:
+            raise InvalidDocument(f"{place}{name}: is not known; there are {', '.join(names)}")
+
+
+def _text(fields: Fields, name: str, default: str | None = None) -> str:
+    value = fields.get(name, default)
+    if not isinstance(value, str) or (not value and value != default):
+        raise InvalidDocument(f"{name}: must be text, and not empty")
+    return value
+
+
+def _map(fields: Fields, name: str, place: str = "") -> Fields:
+    if not isinstance(fields[name], dict):
+        raise InvalidDocument(f"{place}{name}: must be a map")
+    found: Fields = fields[name]
+    return found
+
+
+def _time(fields: Fields, name: str, place: str = "") -> datetime:
+    try:
+        at = datetime.fromisoformat(_text(fields, name))
+    except (ValueError, InvalidDocument) as error:
+        raise InvalidDocument(f"{place}{name}: must be a time in ISO 8601") from error
+    if at.tzinfo is None:
+        raise InvalidDocument(f"{place}{name}: has no time zone")
+    return at
+
+
+def _key(text: str, name: str) -> str:
+    """A document's id. Raises InvalidDocument where Firestore takes none such."""
+    try:
+        return ids.user_key(text)
+    except InvalidId as error:
+        raise InvalidDocument(f"{name}: cannot be a document's id") from error
+
+
+def _storable(value: Any, place: str, depth: int) -> None:
+    """Refuse what Firestore does not take, which would else end the import in its middle."""
+    if depth > MOST_DEPTH:
+        raise InvalidDocument(f"{place}: has maps or lists within each other more than {MOST_DEPTH} deep")
+    if isinstance(value, dict):
+        for name, within in value.items():
+            if not name or (name.startswith("__") and name.endswith("__")):
+                raise InvalidDocument(f"{place}{name!a}: cannot be the name of a field")
+            _storable(name, f"{place}{name!a}", depth)
+            _storable(within, f"{place}{name}.", depth + 1)
+    elif isinstance(value, list):
+        for position, within in enumerate(value):
+            if isinstance(within, list):
+                raise InvalidDocument(f"{place}[{position}]: is a list in a list")
+            _storable(within, f"{place}[{position}].", depth + 1)
+    elif isinstance(value, str) and not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
+        raise InvalidDocument(f"{place.rstrip('.')}: has a lone surrogate")
+    elif isinstance(value, int) and value not in INTEGERS:
+        raise InvalidDocument(f"{place.rstrip('.')}: is a whole number of more than 64 bits")
