@@ -66,4 +66,6 @@ $(VENV)/.ready: requirements-dev.txt
 	$(PYTHON) -c 'import sys; sys.exit("ledgermail needs Python 3.11 or newer; name it: make PYTHON=python3.11") if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements-dev.txt
+	@printf '#!/bin/sh\nPYTHONPATH="%s/functions" exec "%s/$(BIN)/python" -m ledgermail.cli "$$@"\n' '$(CURDIR)' '$(CURDIR)' > $(BIN)/ledgermail
+	@chmod +x $(BIN)/ledgermail
 	@touch $@

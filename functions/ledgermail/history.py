@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from ledgermail.delivery import Delivery, Status
+from ledgermail.events import RANKS
 from ledgermail.overrides import VOUCHED
 from ledgermail.transitions import EMAIL, RENDER, WEBHOOK
 from ledgermail.wording import failure_in_words
@@ -37,13 +38,19 @@ class Moment(NamedTuple):
 
 
 def history(delivery: Delivery, acts: Sequence["Entry"] = ()) -> list[Moment]:
-    """The steps in their order. Of several attempts only the first and the number are kept, of each event the first."""
+    """The steps in their order. Of several attempts only the first and the number are kept, of each event the first.
+
+    The provider tells times in whole seconds: what is of one second is in the order in which it must have been.
+    """
     found = [Moment(delivery.created_at, f"planned by {delivery.run_key}"), *_attempts(delivery), *_stages(delivery)]
-    found += [Moment(at, EVENTS.get(kind, kind)) for kind, at in delivery.events.items()]
+    if delivery.doubted_at:
+        found.append(Moment(delivery.doubted_at, "may have been sent: no answer is on record"))
+    events = sorted(delivery.events.items(), key=lambda event: RANKS.get(event[0], len(RANKS)))
+    found += [Moment(at, EVENTS.get(kind, kind)) for kind, at in events]
     if delivery.evidence_at:
         found.append(Moment(delivery.evidence_at, "proven to have been taken by the provider"))
     found += [_act(act) for act in acts]
-    return sorted([*found, *_end(delivery)], key=lambda moment: moment.at)
+    return sorted([*found, *_end(delivery)], key=lambda moment: int(moment.at.timestamp()))
 
 
 def _attempts(delivery: Delivery) -> list[Moment]:
@@ -54,8 +61,6 @@ def _attempts(delivery: Delivery) -> list[Moment]:
         steps.append(Moment(delivery.first_claimed_at, "claimed by a worker"))
     if delivery.first_attempt_at and delivery.first_attempt_at != delivery.first_claimed_at:
         steps.append(Moment(delivery.first_attempt_at, "claimed again, from the beginning"))
-    if delivery.doubted_at:
-        steps.append(Moment(delivery.doubted_at, "may have been sent: no answer is on record"))
     return steps
 
 
@@ -65,8 +70,8 @@ def _stages(delivery: Delivery) -> list[Moment]:
         EMAIL: "taken by the provider",
         WEBHOOK: "the customer's webhook was told",
     }
-    steps = [(name, stage) for name, stage in delivery.stages.items() if stage.reference != VOUCHED]
-    return [Moment(stage.at, words.get(name, name)) for name, stage in steps]
+    done = {name: stage for name, stage in delivery.stages.items() if stage.reference != VOUCHED}
+    return [Moment(done[name].at, text) for name, text in words.items() if name in done]
 
 
 def _act(act: "Entry") -> Moment:

@@ -164,6 +164,16 @@ def test_the_steps_stand_in_their_order_with_what_comes_next_at_the_end() -> Non
     ]
 
 
+def test_events_in_whole_seconds_do_not_come_before_the_mail_was_taken() -> None:
+    late = NOW + timedelta(milliseconds=700)
+    taken = accepted(delivered=0, processed=0).changed(stages={"email": Stage(at=late, reference="m1")})
+    assert [words for _, words in history(taken)][-3:] == [
+        "taken by the provider",
+        "the provider is sending it",
+        "delivered",
+    ]
+
+
 @pytest.mark.parametrize("status", list(Status))
 def test_every_status_has_a_sentence_and_a_history(status: Status) -> None:
     assert told(a_delivery(status)).sentence.count(SUBJECT) == 1
