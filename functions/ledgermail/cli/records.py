@@ -17,8 +17,8 @@ from enum import StrEnum
 from typing import Any, NoReturn
 
 from ledgermail import ids
+from ledgermail.addresses import usable_address
 from ledgermail.content import link
-from ledgermail.eligibility import usable_address
 from ledgermail.errors import InvalidDocument, InvalidId
 from ledgermail.ledger import USERS
 from ledgermail.mailing import Mailing
