@@ -1,7 +1,7 @@
 """What a person has chosen to get, and what a new choice changes in the user's document. Pure.
 
 A mailing that is turned on starts then (`resumed_at`): whoever comes back after half a year wants what comes, not what came.
-`since` says when these preferences changed at all, and is what planning looks at.
+`since` says when these preferences were changed while it was on, or it was turned off, and is what planning looks at.
 """
 
 from collections.abc import Mapping
@@ -105,7 +105,9 @@ def changes(user: User, mailings: Mailings, wish: Wish, now: datetime) -> Change
             told.append(f"{_title(name, mailings)} is off.")
     for name, schedule in wish.schedules.items():
         if schedule != _schedule(user, mailings[name]):
-            fields |= _preference(name, schedule=str(schedule), since=now)
+            fields |= _preference(name, schedule=str(schedule))
+            if wants(user, name):  # while it is off, `since` says when it was turned off
+                fields |= _preference(name, since=now)
             told.append(f"{mailings[name].title} comes {in_words(schedule)}.")
     if wish.zone is not None and wish.zone != zone_of(user, mailings):
         fields["timezone",] = wish.zone

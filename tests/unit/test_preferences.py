@@ -46,6 +46,14 @@ def test_a_slip_that_is_undone_at_once_loses_nothing(after: timedelta, starts_an
     assert (("mailings", "weekly-digest", "resumed_at") in on) is starts_anew
 
 
+def test_who_first_chooses_a_schedule_and_then_comes_back_gets_what_comes_and_not_what_came() -> None:
+    """It was off for long: the schedule that was chosen meanwhile is no slip that is undone."""
+    before = a_user(mailings={"weekly-digest": {"active": False, "since": NOW - timedelta(days=180)}})
+    chosen = changed(before, changes(before, SHIPPED, Wish(schedules={"weekly-digest": TOKYO}), NOW))
+    on = made(Wish(active={"weekly-digest": True}), chosen, NOW + timedelta(minutes=5))
+    assert on["mailings", "weekly-digest", "resumed_at"] == NOW + timedelta(minutes=5)
+
+
 def test_what_stands_there_already_is_not_written() -> None:
     same = Wish(
         active={"job-alert": True, "daily-digest": False},
