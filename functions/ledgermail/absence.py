@@ -11,7 +11,7 @@ from ledgermail.mailing import Mailing, Source
 from ledgermail.page import Match, wants
 from ledgermail.run import State
 from ledgermail.schedules import Due
-from ledgermail.wording import occasion_in_words, when, zone_of
+from ledgermail.wording import occasion_in_words, outlook, when, zone_of
 
 SETTLED = timedelta(seconds=1)  # what is committed this long after its matched_at may lie behind the scan's cursor
 
@@ -59,7 +59,9 @@ class NoAlert:
         person, mailing, at = self.person, self.mailing, self.matched_at
         subject = f'"{mailing.title}" about {self.job_id} for {person.user_id}'
         if at is None:
-            return Explained(Why.NOT_MATCHED, f"No: {subject} was never owed: no match of that job for them is there.")
+            kept = _span(_least_kept(mailing))
+            nothing = f"no match of that job for them is there, and nothing was mailed of it in the last {kept}"
+            return Explained(Why.NOT_MATCHED, f"No: {subject} is not owed: {nothing}.")
         found = when(at, person.zone)
         if self.match is None:
             return Explained(Why.INVALID_MATCH, f"No: {subject} is not owed: its match cannot be read: {self.problem}.")
@@ -133,7 +135,8 @@ class NoMail:
                 return self._told(
                     Why.NOT_WANTED, "No", f"will not be sent: {_unwanted(person, mailing, chosen=self.chosen)}"
                 )
-            return self._told(Why.NOT_YET_DUE, "Not yet", f"is due on {when(self.due.at, person.zone)}")
+            due = when(self.due.at, person.zone)
+            return self._told(Why.NOT_YET_DUE, "Not yet", f"is due on {due}{self._outlook()}")
         told = self._without_run(self.due.at, now) if self.run is None else self._outside(self.run, self.due.at, now)
         return Explained(told.why, f"{told.sentence.rstrip('.')}{following}.")
 
@@ -156,7 +159,9 @@ class NoMail:
             return self._told(Why.JOINED_LATER, "No", f"{was_due}, and they set this schedule only on {changed}")
         if now - due > mailing.catch_up:
             return self._told(Why.MISSED, "No", f"{was_due}, and no run was made within {_span(mailing.catch_up)}")
-        return self._told(Why.NOT_PLANNED, "Not yet", f"{was_due}, and the next planning will open its run")
+        return self._told(
+            Why.NOT_PLANNED, "Not yet", f"{was_due}, and the next planning will open its run{self._outlook()}"
+        )
 
     def _outside(self, run: Mapping[str, Any], due: datetime, now: datetime) -> Explained:
         """There is a run, and they are not in it."""
@@ -185,6 +190,10 @@ class NoMail:
         return self._told(
             Why.NOT_WANTED, "No", "was planned without them: they did not want it, or not like this, then"
         )
+
+    def _outlook(self) -> str:
+        words = outlook(self.person.document, self.mailing.name)
+        return f"; {words}" if words else ""
 
     def _told(self, why: Why, answer: str, words: str) -> Explained:
         title = f'"{self.mailing.title}" of {occasion_in_words(self.occasion)} for {self.person.user_id}'

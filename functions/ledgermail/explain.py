@@ -15,7 +15,7 @@ from ledgermail.events import fate
 from ledgermail.mailing import Mailing
 from ledgermail.overrides import VOUCHED
 from ledgermail.transitions import EMAIL, WEBHOOK, is_due
-from ledgermail.wording import about, failure_in_words, when, zone_of
+from ledgermail.wording import about, failure_in_words, outlook, when, zone_of
 
 if TYPE_CHECKING:
     from ledgermail.audits import Entry
@@ -81,6 +81,7 @@ class Case:
     zone: ZoneInfo
     acts: Sequence["Entry"]
     held: str
+    outlook: str
     now: datetime
 
     def told(self, why: Why, answer: str, words: str) -> Explained:
@@ -112,7 +113,8 @@ def explain(
 
     `user` and `mailing` are None where there is none any more: times are then UTC, the title is the name.
     """
-    case = Case(delivery, mailing, zone_of((user or {}).get("timezone")), acts, held, now)
+    zone = zone_of((user or {}).get("timezone"))
+    case = Case(delivery, mailing, zone, acts, held, outlook(user, delivery.mailing), now)
     match delivery.status:
         case Status.PENDING:
             return _pending(case)
@@ -135,10 +137,10 @@ def _pending(case: Case) -> Explained:
     next_at = delivery.next_attempt_at or delivery.due_at
     due = is_due(delivery, case.now)
     turn = f"is due since {case.at(next_at)} and waits for its turn" if due else f"is due on {case.at(next_at)}"
-    held = f"; {case.held}" if case.held else ""
+    held = "".join(f"; {words}" for words in (case.held, case.outlook) if words)
     if EMAIL in delivery.stages:
         taken = f"was taken by the provider on {case.at(delivery.stages[EMAIL].at)}"
-        return case.told(Why.RETRYING, "Probably", f"{taken}; telling the customer's webhook {turn}{held}")
+        return case.told(Why.RETRYING, "Probably", f"{taken}; telling the customer's webhook {turn}")
     again = f", since {_who(case, 'retry')} had it tried again on {case.at(delivery.reopened_at)}"
     opened = again if delivery.reopened_at else ""
     if delivery.last_error is None or (delivery.reopened_at and delivery.first_attempt_at is None):

@@ -1,11 +1,15 @@
 """Words that people read: a time in somebody's zone, what a failure means, what a delivery is about."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 from urllib.parse import unquote
 from zoneinfo import ZoneInfo
 
+from ledgermail import suppression
 from ledgermail.delivery import Delivery, Failure
 from ledgermail.mailing import Mailing
+from ledgermail.page import wants
 
 # What each category of a failure says; {other} is who was asked.
 FAILURES = {
@@ -60,6 +64,17 @@ def failure_in_words(failure: Failure | None, other: str = "the provider") -> st
     shown = failure.category not in {"lease_ended", "late", "expired", "cancelled"}
     said = f"{failure.code} {failure.detail}".strip() if shown else ""
     return f"{words} ({said})" if said else words
+
+
+def outlook(user: Mapping[str, Any] | None, mailing: str) -> str:
+    """Why a mail to come will not be sent, as the user's document is now; empty where nothing speaks against it."""
+    if user is None:
+        return "as things are it will not be sent: there is no such user any more"
+    reason = suppression.applies(user)
+    if reason is not None:
+        failure = Failure(category="suppressed", detail=reason)
+        return f"as things are it will not be sent: {failure_in_words(failure)}"
+    return "" if wants(user, mailing) else "as things are it will not be sent: they have this mailing switched off"
 
 
 def about(delivery: Delivery, mailing: Mailing | None) -> str:
