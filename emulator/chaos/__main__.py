@@ -25,7 +25,10 @@ from emulator.demo.scene import Scene
 WORKERS, THREADS = 7, 2  # few threads: who is killed takes few others with it
 SMALL = 2000  # deliveries; in a smaller chaos processes are killed more often
 MOST_OFTEN = 5.0
-GRACE, LONG_GRACE = 20, 60  # seconds that evidence is waited for; where there is much, it may come later
+HURRIED, PATIENT = (
+    (20, 20),
+    (60, 60),
+)  # seconds of slack, and of grace: where there is much, tasks and evidence come later
 
 
 def main() -> int:
@@ -51,8 +54,8 @@ def chaos(options: argparse.Namespace, folder: Path, console: Console) -> int:
     now = datetime.now(UTC)
     with receive() as receiver:
         scene = stage.make_scene(options.deliveries, options.seed, now, receiver.url)
-        grace = GRACE if options.deliveries < SMALL else LONG_GRACE
-        mailings = stage.patient_mailings(folder / "mailings", now, grace)
+        slack, grace = HURRIED if options.deliveries < SMALL else PATIENT
+        mailings = stage.patient_mailings(folder / "mailings", now, slack=slack, grace=grace)
         factor = min(max(1.0, SMALL / options.deliveries), MOST_OFTEN)
         own = [f"--folder={folder}", f"--seed={options.seed}", f"--factor={factor}"]
         served = ["emulator.chaos.workers", *own, f"--workers={WORKERS}", f"--threads={THREADS}"]

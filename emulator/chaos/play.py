@@ -18,7 +18,7 @@ from google.cloud import firestore
 from emulator.chaos import stage, trouble
 from emulator.chaos.watch import Watch
 from emulator.cloud import TRIGGER_KEY, Cloud
-from emulator.demo.scene import Scene
+from emulator.demo.scene import MAILING, Scene
 
 JOBS = ("scan", "plan", "sweep", "prune", "look-back")
 # Seconds from one to the next on average, while there is trouble.
@@ -28,6 +28,7 @@ LEFT_FOR_CALM = (
     0.05  # of the deliveries are unfinished when the trouble ends early: there is too little left to trouble
 )
 LONGEST_CALM = 300.0  # seconds; what is unfinished then is lost
+MOST_WAITING = 200  # unfinished deliveries; then no more matches come
 LOOK = 0.25  # seconds between two looks
 
 
@@ -60,12 +61,13 @@ class Play:
 
     def __post_init__(self) -> None:
         self._chance = Random(self.seed)
+        self._waves = stage.waves(self.scene)[1:]
+        self._left = False
         self._owed = set[str]().union(*self.scene.owed.values())
 
     def trouble(self, seconds: float) -> Iterator[int]:
         """Everything goes wrong for so long, or until next to nothing is left; yields how many deliveries have ended."""
-        armed, left = self.folder / "armed", False
-        waves = stage.waves(self.scene)[1:]
+        armed = self.folder / "armed"
         trouble.begin(self.cloud, self.seed, events=self.events)
         armed.touch()
         started = time.monotonic()
@@ -74,20 +76,28 @@ class Play:
             while time.monotonic() - started < seconds:
                 self._act(timetable)
                 missing, unfinished = self._state()
-                if not waves and not missing and not left:
-                    left = True
-                    stage.leave(self.db, self.scene)
-                if waves and missing < len(self._owed) * len(waves) / 4:
-                    stage.write(self.db, waves.pop(0))
+                self._go_on(missing, unfinished)
                 yield len(self._owed) - missing - unfinished
-                if not waves and missing + unfinished < len(self._owed) * LEFT_FOR_CALM:
+                if not self._waves and missing + unfinished < len(self._owed) * LEFT_FOR_CALM:
                     break
                 Event().wait(LOOK)
-        for wave in waves:
+        for wave in self._waves:
             stage.write(self.db, wave)
         armed.unlink()
         trouble.end(self.cloud)
         self.played.trouble_seconds = time.monotonic() - started
+
+    def _go_on(self, missing: int, unfinished: int) -> None:
+        """What users and matches do meanwhile: more come when few are waiting, and some leave when they are owed a digest."""
+        alerts = len(self.scene.owed[MAILING]) / len(self.scene.matches)
+        to_come = round(sum(map(len, self._waves)) * alerts)
+        if self._waves and missing + unfinished - to_come < MOST_WAITING:
+            stage.write(self.db, self._waves.pop(0))
+        with self.watch.lock:
+            planned = self.watch.history.deliveries.keys() >= self._owed - self.scene.owed[MAILING]
+        if planned and not self._left:
+            self._left = True
+            stage.leave(self.db, self.scene)
 
     def calm(self) -> Iterator[int]:
         """Nothing goes wrong, schedulers call as they do; yields how many have ended, until all have or it took too long."""

@@ -23,7 +23,10 @@ MATCHES_A_USER = 3
 PAST_SHARE = 0.1  # of the deliveries, about so many more that are past their retention
 RUN_SIZE = 50  # of theirs
 PAST = timedelta(days=60)
-PATIENCE = {"slack": "20s", "retry_cap": "2m"}
+RETRY_CAP = "2m"  # also how long a delivery is left alone that a sweep found waiting
+FIRST_SHARE = 0.4  # of the matches are there before it begins
+WAVE = 100  # matches that come together
+LATE_EVERY = 3  # waves, of which one is committed late, behind the cursor of the scan
 WRITES = 200  # documents a commit
 TRIES = 20  # of a commit that faults may hit
 
@@ -41,12 +44,12 @@ def make_scene(deliveries: int, seed: int, now: datetime, webhook: str) -> Scene
     )
 
 
-def patient_mailings(folder: Path, now: datetime, grace: int) -> Path:
-    """The demo's hurried mailings, a little more patient: a queue that is behind is no queue that has lost its tasks, and
-    evidence is waited for, `grace` seconds.
+def patient_mailings(folder: Path, now: datetime, *, slack: int, grace: int) -> Path:
+    """The demo's hurried mailings, a little more patient: a queue that is behind is no queue that has lost its tasks, for
+    `slack` seconds; evidence is waited for, `grace` seconds.
     """
     play.hurried_mailings(folder, now)
-    patience = {**PATIENCE, "evidence_grace": f"{grace}s"}
+    patience = {"retry_cap": RETRY_CAP, "slack": f"{slack}s", "evidence_grace": f"{grace}s"}
     for declared in folder.glob("*/mailing.toml"):
         lines = [line for line in declared.read_text("utf-8").splitlines() if line.split(" ")[0] not in patience]
         declared.write_text("\n".join([*lines, *(f'{key} = "{value}"' for key, value in patience.items())]), "utf-8")
@@ -54,11 +57,16 @@ def patient_mailings(folder: Path, now: datetime, grace: int) -> Path:
 
 
 def waves(scene: Scene) -> list[Documents]:
-    """The matches as they come: half of them before it begins, a quarter committed late, a quarter as of their moment."""
+    """The matches as they come: many before it begins, then a few at a time, as of their moment or committed late."""
     matches = [(f"{MATCHES}/{name}", match) for name, match in scene.matches.items()]
-    half, quarter = len(matches) // 2, len(matches) // 4
-    fresh = {path: {**match, "matched_at": firestore.SERVER_TIMESTAMP} for path, match in matches[half + quarter :]}
-    return [dict(matches[:half]), dict(matches[half : half + quarter]), fresh]
+    first = round(len(matches) * FIRST_SHARE)
+    came: list[Documents] = [dict(matches[:first])]
+    for start in range(first, len(matches), WAVE):
+        wave = matches[start : start + WAVE]
+        if len(came) % LATE_EVERY:
+            wave = [(path, {**match, "matched_at": firestore.SERVER_TIMESTAMP}) for path, match in wave]
+        came.append(dict(wave))
+    return came
 
 
 def people(scene: Scene) -> Documents:
@@ -94,11 +102,14 @@ def _old(number: int, run_key: str, then: datetime, now: datetime) -> Delivery:
 
 
 def leave(db: firestore.Client, scene: Scene) -> None:
-    """Some users unsubscribe from everything."""
+    """Some users unsubscribe from their digests and reports."""
     changed = {}
     for user_id in scene.leaving:
         user = scene.users[user_id]
-        off = {name: {**preferences, "active": False} for name, preferences in user["mailings"].items()}
+        off = {
+            name: {**chosen, "active": name == MAILING and chosen["active"]}
+            for name, chosen in user["mailings"].items()
+        }
         changed[f"{USERS}/{user_id}"] = {**user, "mailings": off}
     write(db, changed)
 

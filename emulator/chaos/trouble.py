@@ -35,7 +35,7 @@ LEDGER: tuple[Mapping[str, Any], ...] = (
 )
 # Shares of all tasks: twice at once, again after it is done, again because its answer was lost, and late.
 TASKS = {
-    "duplicate_rate": 0.1,
+    "duplicate_rate": 0.2,
     "after_done_rate": 0.05,
     "lose_response_rate": 0.05,
     "late_rate": 0.02,

@@ -28,8 +28,14 @@ def start_control(
 
     Each endpoint runs on the event loop that calls this.
     """
+
+    class Server(ThreadingHTTPServer):
+        @override
+        def handle_error(self, request: object, client_address: object) -> None:
+            """Say nothing: a caller that was killed hangs up."""
+
     handler = _handler(_endpoints(state, dispatcher, signer, advanced), asyncio.get_running_loop())
-    server = ThreadingHTTPServer(("127.0.0.1", port), handler)
+    server = Server(("127.0.0.1", port), handler)
     Thread(target=server.serve_forever, name="control", daemon=True).start()
     return f"http://127.0.0.1:{server.server_port}"
 
