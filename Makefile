@@ -53,6 +53,10 @@ bench-emulator: $(VENV)/.ready ## The embedded Firestore beside the official one
 	$(BIN)/python -m bench.firestore
 	PYTHONPATH=functions $(BIN)/python -m bench.planning
 
+N ?= 100000
+fuzz: $(VENV)/.ready ## The property tests and the model, long: N=1000000 examples each
+	FUZZ=$(N) $(BIN)/python -m pytest --timeout 0 tests/fuzz tests/model
+
 lock: $(VENV)/.ready ## Write the hashed requirements files anew from pyproject.toml
 	$(LOCK) --output-file functions/requirements.txt
 	$(LOCK) --group dev --constraint functions/requirements.txt --output-file requirements-dev.txt

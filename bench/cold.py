@@ -20,6 +20,7 @@ from emulator.functions import MAIN, names
 from emulator.process import ROOT
 
 BARE = ROOT / "bench" / "bare" / "main.py"
+ANSWERS = (200, 403, 503)  # the public ones' to a caller without a key; the status's where there are no runs yet
 GETS = frozenset({"status", "preferences", "console"})
 REQUIREMENTS = ROOT / "functions" / "requirements.txt"
 DELIVERIES = 64  # more than there are rounds: each asks for another one, which is sent
@@ -83,7 +84,7 @@ def first_request(ground: Ground, function: str, body: str) -> Start:
     said: dict[str, Any] = (
         json.loads(ended.stderr.strip().splitlines()[-1]) if ended.returncode == 0 else {"status": ended.stderr}
     )
-    if said["status"] not in (200, 403):  # 403: the public ones, to a caller without a key
+    if said["status"] not in ANSWERS:
         raise RuntimeError(f"{function}: answered {said['status']}")
     return Start(said["answered"] - begun, said["cpu"], said["megabytes"])
 
