@@ -1,25 +1,23 @@
 """Take the console's screenshots anew, into docs/images: needs a Chromium on this machine."""
 
 import argparse
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
 from google.cloud import firestore
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from emulator.cloud import PROJECT, start
 from emulator.process import ROOT
+from emulator.screenshots.browser import chromium
 from emulator.screenshots.scene import ASKED_ABOUT, FAILED_JOB, IN_DOUBT_JOB, make
 from ledgermail import ids
 from ledgermail.mailing import load
 from ledgermail.settings import FOLDER
 
 Theme = Literal["light", "dark"]
-CHROMIUM = Path("/usr/bin/chromium")
-ARGUMENTS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars")
 IMAGES = ROOT / "docs" / "images"
 DESK, PHONE = (1100, 760), (390, 844)
 WHOLE = ("console-overview", "console-dark")  # the others show what there is above the fold
@@ -46,15 +44,6 @@ def seed(db: firestore.Client, now: datetime) -> None:
         for path, fields in documents[first : first + A_COMMIT]:
             batch.set(db.document(path), fields)
         batch.commit()
-
-
-@contextmanager
-def chromium() -> Iterator[Browser]:
-    """A browser without a window."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=ARGUMENTS)
-        yield browser
-        browser.close()
 
 
 def main() -> None:

@@ -69,13 +69,14 @@ def chart(days: Sequence[Day]) -> Chart:
 
 
 def _pieces(day: Day, most: int) -> list[Piece]:
+    counts = {"accepted": day.accepted, "other": day.other, "unfinished": day.unfinished}
+    heights = {kind: max(count / most * TALLEST, SEEN) for kind, count in counts.items() if count}
+    if sum(heights.values()) > TALLEST:  # what was made high enough to be seen is taken from the highest
+        heights[max(heights, key=heights.__getitem__)] -= sum(heights.values()) - TALLEST
     pieces, top = [], TALLEST
-    for kind, count in (("accepted", day.accepted), ("other", day.other), ("unfinished", day.unfinished)):
-        height = max(count / most * TALLEST, SEEN) if count else 0.0
-        height = min(height, top)
-        if height:
-            top -= height
-            pieces.append(Piece(kind, round(top, 2), round(height, 2)))
+    for kind, height in heights.items():
+        top -= height
+        pieces.append(Piece(kind, round(top, 2), round(height, 2)))
     return pieces
 
 

@@ -111,42 +111,49 @@ def credentials(folder: Path, google: Google) -> Path:
     return path
 
 
+class Proxied(BaseHTTPRequestHandler):
+    """One connection to the proxy, which goes on as one to a host: TLS within what CONNECT has opened."""
+
+    protocol_version = "HTTP/1.1"
+    google: Google
+    context: ssl.SSLContext
+
+    def do_CONNECT(self) -> None:  # as the class finds it
+        """Become the host."""
+        self.send_response(200)
+        self.end_headers()
+        self.connection = self.context.wrap_socket(self.connection, server_side=True)
+        self.rfile, self.wfile = self.connection.makefile("rb"), self.connection.makefile("wb")
+        self.close_connection = False
+
+    def do_GET(self) -> None:
+        """Answer as the hosts do."""
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        status, said = self.google.answer(self.path, body)
+        data = json.dumps(said).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    do_POST = do_GET  # noqa: N815
+
+    @override
+    def finish(self) -> None:
+        self.rfile.close()
+        self.connection.close()
+
+    @override
+    def log_message(self, *_args: object) -> None:
+        """Say nothing."""
+
+
 @contextmanager
 def proxy(google: Google, context: ssl.SSLContext) -> Iterator[str]:
     """The address of the proxy behind which the hosts are."""
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_CONNECT(self) -> None:  # as the class finds it
-            self.send_response(200)
-            self.end_headers()
-            self.connection = context.wrap_socket(self.connection, server_side=True)
-            self.rfile, self.wfile = self.connection.makefile("rb"), self.connection.makefile("wb")
-            self.close_connection = False
-
-        def do_GET(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            status, said = google.answer(self.path, body)
-            data = json.dumps(said).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        do_POST = do_GET  # noqa: N815
-
-        @override
-        def finish(self) -> None:
-            self.rfile.close()
-            self.connection.close()
-
-        @override
-        def log_message(self, *_args: object) -> None:
-            """Say nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    handler = type("Handler", (Proxied,), {"google": google, "context": context})
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         server.daemon_threads = True
         thread = Thread(target=server.serve_forever)
         thread.start()
