@@ -8,6 +8,7 @@ import os
 from typing import Any
 
 import pytest
+from email_validator import validate_email
 from flask import Request
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from werkzeug.datastructures import Headers
 from werkzeug.test import EnvironBuilder
 
 from ledgermail import ids, schedules
-from ledgermail.addresses import usable_address
+from ledgermail.addresses import PLAIN, SPECIAL, usable_address
 from ledgermail.content import link, one_line
 from ledgermail.delivery import from_document, to_document
 from ledgermail.errors import InvalidDocument, InvalidId, NewerSchema
@@ -61,6 +62,12 @@ def test_an_address_can_stand_in_a_header_or_is_none(address: str) -> None:
     assert usable is None or (
         usable.isascii() and usable.isprintable() and usable.count("@") == 1 and " " not in usable
     )
+
+
+@fuzzed
+@given(address=st.from_regex(PLAIN, fullmatch=True).filter(lambda address: not address.endswith(SPECIAL)))
+def test_what_needs_no_second_look_is_an_address_as_it_stands(address: str) -> None:
+    assert validate_email(address, check_deliverability=False).ascii_email == address
 
 
 @fuzzed
