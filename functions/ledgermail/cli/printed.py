@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -32,9 +32,9 @@ def print_lines(*lines: str) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table without rules; numbers are set to the right."""
+    """A table without rules; numbers are set to the right. Columns without names have no line of them."""
     shown = [list(row) for row in rows]
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = Table(box=None, pad_edge=False, header_style="bold", show_header=any(columns))
     for position, column in enumerate(columns):
         numbers = bool(shown) and all(isinstance(row[position], int | float) for row in shown)
         table.add_column(column, justify="right" if numbers else "left", overflow="fold")
@@ -47,13 +47,21 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
 
 
 def print_facts(facts: Mapping[str, object]) -> None:
-    """Names and values, one a line; those that are nothing are left out."""
-    print_table(["", ""], [(name, value) for name, value in facts.items() if value not in (None, "", {}, [])])
+    """Names and values, one a line, what is within a map as ``map.name``; those that are nothing are left out."""
+    print_table(["", ""], [(name, _shown(value)) for name, value in _flat(facts, "") if value not in (None, "", [])])
 
 
 def plain(text: str) -> str:
     """Text that does nothing to a terminal: what others wrote may hold escape sequences."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+def _flat(facts: Mapping[str, object], place: str) -> Iterator[tuple[str, object]]:
+    for name, value in facts.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{place}{name}.")
+        else:
+            yield f"{place}{name}", value
 
 
 def _shown(value: object) -> str:

@@ -18,6 +18,8 @@ def suppressions(
     found = deployment().suppressions.newest(limit)
     if as_json:
         print_json({"suppressions": [{"user_id": user_id, **suppressed} for user_id, suppressed in found]})
+    elif not found:
+        print_lines("nobody is suppressed")
     else:
         rows = [(user_id, s.get("reason"), s.get("at"), s.get("address")) for user_id, s in found]
         print_table(["user", "reason", "at", "address"], rows)

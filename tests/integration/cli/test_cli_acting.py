@@ -78,6 +78,7 @@ def test_who_is_suppressed_is_listed_and_may_be_mailed_again(post: Post, ground:
     assert call("lift", "u1", "-y", "--by", "ada").out == "lift: u1 may be mailed again; it was bounce\n"
     assert call("lift", "u1", "-y").code == 1
     assert call("suppressions", "--json").json == {"suppressions": []}
+    assert call("suppressions").out == "nobody is suppressed\n"
 
 
 @pytest.mark.parametrize("dry", [True, False])

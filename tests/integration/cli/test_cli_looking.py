@@ -46,7 +46,9 @@ def test_show_of_a_delivery_has_its_facts_and_of_a_run_its_counts(post: Post, gr
     )
     told = call("show", JOB)
     assert told.code == 0
-    assert {"status", "attempt", "due_at"} <= {line.split()[0] for line in told.out.splitlines() if line.strip()}
+    assert {"status", "attempt", "due_at", "content.hash"} <= {
+        line.split()[0] for line in told.out.splitlines() if line.strip()
+    }
     assert call("show", JOB, "--json").json["delivery"]["status"] == "pending"
     run = call("show", RUN, "--json").json
     assert (run["intended"], run["pending"], run["identity"]) == (1, 1, "holds")
