@@ -7,12 +7,6 @@ from typing import Annotated
 import typer
 
 
-def _noted(context: typer.Context, as_json: bool) -> bool:
-    """Keep for whoever prints an error how it is wanted."""
-    context.find_root().obj["as_json"] = as_json
-    return as_json
-
-
 def _user() -> str:
     try:
         return getpass.getuser()
@@ -20,7 +14,7 @@ def _user() -> str:
         return "cli"
 
 
-Json = Annotated[bool, typer.Option("--json", callback=_noted, help="Print one JSON document, and nothing else.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 By = Annotated[
     str,

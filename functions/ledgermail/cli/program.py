@@ -30,6 +30,12 @@ class Verbs(TyperGroup):
     """The verbs; what one raises on purpose becomes lines on standard error, or one JSON document, and a code."""
 
     @override
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Note how an error is wanted, before there can be one."""
+        ctx.obj = {"as_json": "--json" in args}
+        return super().parse_args(ctx, args)
+
+    @override
     def invoke(self, ctx: Any) -> Any:
         """Run the verb."""
         try:
@@ -55,7 +61,6 @@ def everything(
     env_file: Annotated[Path | None, typer.Option(help="Take settings from a file of NAME=VALUE lines first.")] = None,
 ) -> None:
     """See and steer what ledgermail owes and sends. Settings are those of the functions: environment variables."""
-    context.obj = {"as_json": False}
     context.call_on_close(log.aside())
     if env_file is not None or local:
         deployment.use(env_file or deployment.LOCAL)

@@ -47,6 +47,7 @@ def test_settings_come_from_a_file_as_the_local_cloud_writes_it(post: Post, tmp_
         assert (told.code, told.json["why"]) == (0, "waiting")
     assert not file.exists()
     assert process("--env-file", file, "status").err == f"ledgermail: {file}: is missing\n"
+    assert process("--env-file", file, "status", "--json").json == {"error": [f"{file}: is missing"], "code": 4}
 
 
 @pytest.mark.parametrize("line", ["NAME", "A=1 B=2", "A='1"])
