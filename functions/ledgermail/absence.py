@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from ledgermail.explain import Explained, Why
 from ledgermail.mailing import Mailing, Source
-from ledgermail.page import Match, wants
+from ledgermail.page import wants
 from ledgermail.run import State
 from ledgermail.schedules import Due
 from ledgermail.wording import occasion_in_words, outlook, when, zone_of
@@ -49,7 +49,6 @@ class NoAlert:
     person: Person
     job_id: str
     matched_at: datetime | None = None  # None: there is no match
-    match: Match | None = None
     problem: str = ""  # why the match is none
     committed_at: datetime | None = None
     scanned_to: datetime | None = None  # the cursor; None: nothing was scanned yet
@@ -58,13 +57,13 @@ class NoAlert:
         """The reason, from the most certain to the least."""
         person, mailing, at = self.person, self.mailing, self.matched_at
         subject = f'"{mailing.title}" about {self.job_id} for {person.user_id}'
+        if self.problem:
+            return Explained(Why.INVALID_MATCH, f"No: {subject} is not owed: its match cannot be read: {self.problem}.")
         if at is None:
             kept = _span(_least_kept(mailing))
             nothing = f"no match of that job for them is there, and nothing was mailed of it in the last {kept}"
             return Explained(Why.NOT_MATCHED, f"No: {subject} is not owed: {nothing}.")
         found = when(at, person.zone)
-        if self.match is None:
-            return Explained(Why.INVALID_MATCH, f"No: {subject} is not owed: its match cannot be read: {self.problem}.")
         late = self.committed_at is not None and self.committed_at - at > SETTLED
         old = f"No: {subject} is not owed: its match is of {found}"
         if late and self.committed_at and self.committed_at - at > mailing.max_age:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ledgermail.why import Enquiries
 
 MOST_ALERTS = 20  # a person's newest deliveries, among which an alert of a day is looked for
+NO_TIME = "matched_at: must be a timestamp"
 MOST_MATCHES = 10  # of one job for one person, of which the newest counts
 WELL = frozenset({Why.ACCEPTED, Why.DELIVERED})
 
@@ -113,20 +114,21 @@ class Question:
         matches = matches.where(filter=FieldFilter("job_id", "==", job_id)).limit(MOST_MATCHES)
         with ledger_errors("read a job's matches"):
             found = self.bill.documents(list(matches.stream(**call())))
-        timed = [(at, snapshot) for snapshot in found if isinstance(at := snapshot.get("matched_at"), datetime)]
-        if not timed:
+        if not found:
             if person.document is None:
                 return _no_user(person)
             return NoAlert(mailing=mailing, person=person, job_id=job_id).why(self.now)
+        timed = [(at, one) for one in found if isinstance(at := (one.to_dict() or {}).get("matched_at"), datetime)]
+        if not timed:
+            return NoAlert(mailing=mailing, person=person, job_id=job_id, problem=NO_TIME).why(self.now)
         at, newest = max(timed, key=lambda pair: pair[0])
-        readable, invalid = read_matches([(newest.id, newest.to_dict() or {})])
+        _, invalid = read_matches([(newest.id, newest.to_dict() or {})])
         self.bill.one()
         return NoAlert(
             mailing=mailing,
             person=person,
             job_id=job_id,
             matched_at=at,
-            match=readable[0] if readable else None,
             problem=invalid[0][1] if invalid else "",
             committed_at=moment(newest.create_time),
             scanned_to=self.parts.books.read(f"scan:{mailing.name}").at,

@@ -147,6 +147,8 @@ def test_a_match_that_cannot_be_read_names_its_field(ground: Ground, ask: Ask) -
     answer = ask("u1", "j1")
     assert answer.why is Why.INVALID_MATCH
     assert "job.title" in answer.sentence
+    ground.match("m1", {name: value for name, value in a_match().items() if name != "matched_at"})
+    assert "its match cannot be read: matched_at: must be a timestamp" in ask("u1", "j1").sentence
 
 
 def test_what_is_past_its_retention_is_said_to_be_forgotten(ground: Ground, ask: Ask) -> None:
