@@ -21,7 +21,7 @@ OVERRIDE = "CLOUDSDK_API_ENDPOINT_OVERRIDES_FIREBASERULES"  # as gcloud names su
 SECONDS = 30.0
 OTHERS = (
     "The project has rules of its own, which are left as they are. See to it that they keep every client out of the "
-    "collections deliveries, runs, state and prunes, and out of users and matches of others."
+    "collections deliveries, runs, state, prunes and audits, and out of users and matches of others."
 )
 
 

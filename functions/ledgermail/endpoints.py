@@ -222,7 +222,7 @@ def _body_of(current: "Pass") -> dict[str, Any]:
 def _status(app: App, request: Request) -> Response:
     from ledgermail.status_web import respond
 
-    return respond(app.statuses, request)
+    return respond(app, request)
 
 
 def _events(app: App, raw: bytes) -> Response:

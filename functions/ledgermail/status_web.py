@@ -3,19 +3,20 @@
 from flask import Request, Response
 
 from ledgermail import metrics
+from ledgermail.app import App
 from ledgermail.log import log
 from ledgermail.report import as_json
-from ledgermail.status import MOST_RUNS, SHOWN_RUNS, Statuses, StatusReport
+from ledgermail.status import MOST_RUNS, SHOWN_RUNS, StatusReport
 from ledgermail.web import Refused, answer
 
 
-def respond(statuses: Statuses, request: Request) -> Response:
+def respond(app: App, request: Request) -> Response:
     """The report; 503 when the promise is not kept, but for Prometheus. Raises Refused and LedgerUnavailable."""
     runs = _runs(request.args.get("runs", str(SHOWN_RUNS)))
     form = request.args.get("format") or ("prometheus" if _for_prometheus(request) else "json")
     if form not in {"json", "prometheus"}:
         raise Refused(400, "format: must be json or prometheus")
-    report = statuses.report(runs)
+    report = app.statuses.report(runs)  # only now: what is refused needs no connection
     _log(report)
     if form == "json":
         return answer(as_json(report), 200 if report.healthy else 503)

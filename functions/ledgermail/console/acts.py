@@ -11,13 +11,12 @@ from typing import Any
 
 from flask import Response
 
-from ledgermail import ids
 from ledgermail.console import pages
+from ledgermail.console.explaining import explained
 from ledgermail.console.visit import Visit
 from ledgermail.delivery import Delivery, Status
 from ledgermail.errors import WrongStatus
 from ledgermail.overrides import REOPENABLE
-from ledgermail.web import Refused
 
 VALID = timedelta(minutes=15)
 # What a page says after an act.
@@ -78,6 +77,7 @@ RESUME = Act(
     "Let mail go out again?",
     "What has waited goes out: the next sweep wakes it, within a few minutes.",
 )
+WAITS = "All mail is paused: it is sent when mail may go out again."
 TWICE = "Nobody knows whether the first one arrived. If it did, the recipient gets it twice."
 
 
@@ -93,16 +93,12 @@ def offered(delivery: Delivery) -> list[Act]:
 
 def override(visit: Visit, delivery_id: str, act: str) -> Response:
     """Ask whether a delivery is to be tried again, called off or settled; or do it."""
-    ids.user_of(delivery_id)
-    answer = visit.app.enquiries.of(delivery_id)
-    visit.bill.several(answer.reads)
-    delivery = answer.delivery
-    if delivery is None:
-        raise Refused(404, answer.sentence.rstrip("."))
+    answer, delivery = explained(visit, delivery_id)
     found = next((one for one in offered(delivery) if one.name == act), None)
     if found is None:
         raise WrongStatus(f"it is {delivery.status} now, and that cannot be done to it: {answer.sentence.rstrip('.')}")
-    verb = getattr(visit.app.operations, act)
+    operations = visit.app.operations
+    verb = {RETRY: operations.retry, CANCEL: operations.cancel, SETTLE: operations.settle}[found]
     return _asked_or_done(
         visit,
         found,
@@ -111,8 +107,16 @@ def override(visit: Visit, delivery_id: str, act: str) -> Response:
         do=lambda note: verb(delivery_id, by=visit.who, note=note),
         back=("delivery", {"delivery_id": delivery_id}),
         sentence=answer.sentence,
-        warning=TWICE if found is RETRY and delivery.status is Status.UNKNOWN else "",
+        warning=_warning(visit, delivery) if found is RETRY else "",
     )
+
+
+def _warning(visit: Visit, delivery: Delivery) -> str:
+    """What to mind before a delivery is tried again; a read of the gate."""
+    visit.bill.one()
+    waits = [WAITS] if visit.app.gates.fetch().paused else []
+    twice = [TWICE] if delivery.status is Status.UNKNOWN else []
+    return " ".join([*twice, *waits])
 
 
 def lift(visit: Visit, user_id: str) -> Response:

@@ -21,7 +21,7 @@ from tests.unit.deploy.fake_gcloud import flags_of
 
 SOURCE = ROOT / "functions"
 EXAMPLE = ROOT / "deploy" / "deploy.example.toml"
-KEY = "deployed-key"
+KEY = "deployed-key-of-thirty-two-characters"
 # A refusal of each, and a call with the wrong method or body: the answers of code that has started and read its settings.
 CALLED = (("GET", "", 405), ("POST", "no JSON", 400))
 REFUSALS = {
@@ -31,6 +31,8 @@ REFUSALS = {
     "sweep": CALLED,
     "prune": CALLED,
     "status": (("POST", "", 405), ("GET /?runs=all", "", 400)),
+    "events": (("GET", "", 405), ("POST", "", 403)),
+    "preferences": (("GET", "", 403), ("DELETE", "", 405)),
     "console": (("GET", "", 403), ("DELETE", "", 405)),
     "trigger": (("POST", "", 403), ("DELETE", "", 405), ("POST key", "", 400)),
 }
@@ -51,7 +53,8 @@ def environments() -> dict[str, dict[str, str]]:
         if "function" in flags:
             name = flags["function"][0]
             variables = dict(pair.split("=", 1) for pair in flags["set-env-vars"])
-            secrets = {pair.partition("=")[0]: KEY for pair in flags.get("set-secrets", [])}
+            mounted = ",".join(flags.get("set-secrets", [])).split(",")
+            secrets = {pair.partition("=")[0]: KEY for pair in mounted if pair}
             cloud_run = {"PATH": os.defpath, "K_SERVICE": name, "FUNCTION_TARGET": name}
             found[name] = {**variables, **secrets, **cloud_run}
     return found

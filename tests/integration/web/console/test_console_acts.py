@@ -63,6 +63,13 @@ def test_who_has_one_of_which_nobody_knows_tried_again_is_told_that_it_may_come_
     assert acts.TWICE in operator.get(*RETRY).text
 
 
+def test_who_has_one_tried_again_while_all_mail_is_paused_is_told_that_it_waits(operator: Operator) -> None:
+    having(operator, Status.REJECTED)
+    assert acts.WAITS not in operator.get(*RETRY).text
+    operator.app.operations.pause(by="ada")
+    assert acts.WAITS in operator.get(*RETRY).text
+
+
 @pytest.mark.parametrize("status", list(Status))
 def test_what_is_not_offered_cannot_be_done(operator: Operator, status: Status) -> None:
     having(operator, status)

@@ -46,7 +46,9 @@ def test_several_are_listed(operator: Operator) -> None:
     assert ("/recipients/u1?about=shared" in matched, "/recipients/u2?about=shared" in matched) == (True, True)
 
 
-@pytest.mark.parametrize("words", ["nobody", "nobody@example.com", "a/b", "..", "u1_", "ключ", "x" * 3000])
+@pytest.mark.parametrize(
+    "words", ["nobody", "nobody@example.com", "a/b", "..", "u1_", "ключ", "x" * 3000, "@" * 3000, "ж" * 1500]
+)
 def test_what_is_not_there_is_said_not_to_be(words: str, operator: Operator) -> None:
     answer = operator.search(words)
     assert (answer.status_code, "Nothing was found" in answer.text) == (404, True)
