@@ -39,10 +39,11 @@ REFUSALS = {
 
 
 def ignored(folder: str, names: list[str]) -> set[str]:
-    """Those of a folder's entries that .gcloudignore keeps out."""
+    """Those of a folder's entries that .gcloudignore keeps out: by name, or by path where a pattern begins with a slash."""
     lines = (SOURCE / ".gcloudignore").read_text("utf-8").splitlines()
     patterns = [line.rstrip("/") for line in lines if line and not line.startswith("#")]
-    return {name for name in names for pattern in patterns if fnmatch.fnmatch(name, pattern)}
+    paths = {name: f"/{(Path(folder) / name).relative_to(SOURCE).as_posix()}" for name in names}
+    return {n for n in names for p in patterns if fnmatch.fnmatch(paths[n] if p.startswith("/") else n, p)}
 
 
 def environments() -> dict[str, dict[str, str]]:
