@@ -45,17 +45,17 @@ def check_origin(request: Request, *, loopback: bool) -> None:
     """Raise Refused unless the browser says that a page of ours submitted this.
 
     Sec-Fetch-Site says so in every browser of today; Origin in all that there were for years. Whoever says neither is no
-    browser. Behind a proxy on the operator's own machine (`loopback`) our pages are there, and our host's name is not.
+    browser. Where our pages may be on the operator's own machine (`loopback`: the local cloud, or a proxy of gcloud's), another
+    site can give this machine a name of its own and then is the same origin: there Origin must bear our name, or this
+    machine's, besides. Elsewhere https rules that out, and our own name may be another than operators know us by.
     """
     site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
-    if (site or "same-origin") != "same-origin" or (site is None and origin is None):
+    if site not in {None, "same-origin"} or (site is None and origin is None):
         raise FOREIGN
-    if origin is not None and not _is_ours(urlsplit(origin).netloc, request.host, loopback):
+    netloc = None if origin is None else urlsplit(origin).netloc
+    ours = netloc in {None, request.host} or (loopback and name_of(netloc or "") in LOOPBACK)
+    if not ours and (loopback or site is None):
         raise FOREIGN
-
-
-def _is_ours(netloc: str, host: str, loopback: bool) -> bool:
-    return netloc == host or (loopback and name_of(netloc) in LOOPBACK)
 
 
 def name_of(netloc: str) -> str:

@@ -91,7 +91,7 @@ def test_a_rejected_one_is_tried_again_and_seen_accepted(
     assert page.get_by_text("It is tried again").is_visible()
     until(page, lambda: status(db, rejected) == "accepted")
     page.reload()
-    assert "Yes: " in page.locator(".answer").inner_text()
+    assert page.locator(".answer").inner_text().startswith("accepted")
     assert "local had it tried again (their mailbox is back)" in page.locator(".history").inner_text()
     assert len(cloud.inbox.mails(delivery_id=f"{rejected}_job1")) == 1
 
