@@ -75,6 +75,7 @@ def queries(app: "App") -> Mapping[str, Callable[[], object]]:
     """Each kind of query by what it asks for, in a form that finds nothing, or one document: one read each."""
     from ledgermail.audience import Audience, Cohort
     from ledgermail.bill import Bill
+    from ledgermail.console.days import count_days
     from ledgermail.items import Items
     from ledgermail.matches import Matches
     from ledgermail.runs import Runs
@@ -92,7 +93,7 @@ def queries(app: "App") -> Mapping[str, Callable[[], object]]:
         "an audience": lambda: audience.page(cohort, "", ""),
         "a user's last digest": lambda: audience.covered_until(NOBODY, mailing),
         "the newest runs": lambda: runs.since(LATE, 1),
-        "a run's counts": lambda: runs.count(NOBODY, Status.PENDING),
+        "the counts of a run, and of a day": lambda: count_days(client, [mailing], [EARLY.date()], Bill()),
         "the oldest delivery": lambda: app.statuses.ages.oldest(mailing, Bill()),
         "overdue deliveries": lambda: upkeep.overdue(0, EARLY, None),
         "overdue deliveries of a status": lambda: upkeep.overdue(0, EARLY, None, only=Status.PENDING),

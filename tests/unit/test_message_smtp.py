@@ -76,7 +76,8 @@ def test_whatever_a_recipient_is_called_the_mail_goes_to_one(name: str) -> None:
     _, read = written(name=name)
     (to,) = read["To"].addresses
     assert to.addr_spec == "u1@example.com"
-    assert to.display_name.split() == safe_name(name).split()
+    # The standard library may put a space into a long name where it folds it.
+    assert to.display_name.replace(" ", "") == safe_name(name).replace(" ", "")
 
 
 def test_the_archive_is_in_the_envelope_alone_and_not_twice() -> None:
