@@ -25,7 +25,6 @@ HEADINGS = {
     404: "There is nothing here",
     405: "This is not possible",
     409: "This cannot be done now",
-    413: "This is too much",
     503: "Not just now",
 }
 STEPS = ((timedelta(days=2), timedelta(days=1), "d"), (timedelta(hours=2), timedelta(hours=1), "h"))
@@ -36,10 +35,10 @@ def page(visit: "Visit", name: str, status: int = 200, **facts: Any) -> Response
     return _rendered(name, status, visit=visit, now=visit.app.clock.now(), **facts)
 
 
-def said(status: int, text: str, *, sign_in: str = "", onward: str = "") -> Response:
+def said(status: int, text: str, *, overview: str, sign_in: str = "") -> Response:
     """A page that only says something, to anybody."""
     text = f"{text[:1].upper()}{text[1:]}."
-    return _rendered("said.html", status, heading=HEADINGS[status], text=text, sign_in=sign_in, onward=onward)
+    return _rendered("said.html", status, heading=HEADINGS[status], text=text, sign_in=sign_in, overview=overview)
 
 
 def redirected(url: str) -> Response:

@@ -17,7 +17,7 @@ def session(app: App, request: Request, form: Form, overview: str) -> Response:
         raise Refused(404, "there is no such page")
     name, cookie = app.doorkeeper.sessions.open(request, form.get("idToken", ""), app.clock.now())
     log("console.signed_in")
-    response = pages.said(200, f"you are signed in as {name}", onward=overview)
+    response = pages.said(200, f"you are signed in as {name}", overview=overview)
     seconds = int(SESSION.total_seconds())
     response.set_cookie(COOKIE, cookie, max_age=seconds, secure=True, httponly=True, samesite="Strict", path="/")
     return response

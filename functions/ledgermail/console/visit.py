@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from flask import Request, Response
@@ -60,30 +61,29 @@ def answer(app: App, request: Request) -> Response:
 
 def _answered(app: App, request: Request, form: Form) -> Response:
     """The page, or one that says why not. What was refused has changed nothing."""
+    links = routes.bound(request)
+    say = partial(pages.said, overview=links.build("overview"))
     try:
-        return _routed(app, request, form)
+        return _routed(app, request, form, links)
     except Refused as refused:
         log("request.refused", severity="WARNING", status=refused.status, reason=refused.reason)
         sign_in = app.settings.console_sign_in if refused.status == 401 else ""
-        return pages.said(refused.status, refused.reason, sign_in=sign_in)
+        return say(refused.status, refused.reason, sign_in=sign_in)
     except InvalidToken as error:
         log("request.refused", severity="WARNING", status=403, reason=str(error))
-        return pages.said(
-            403, "this form is too old, or was not shown to you: go back, load the page again and repeat it"
-        )
+        return say(403, "this form is too old, or was not shown to you: go back, load the page again and repeat it")
     except (InvalidId, InvalidDocument) as error:
-        return pages.said(404, str(error))
+        return say(404, str(error))
     except (WrongStatus, NewerSchema) as error:
-        return pages.said(409, str(error))
+        return say(409, str(error))
     except LedgerUnavailable as error:
         log("request.put_off", severity="WARNING", error=str(error))
-        response = pages.said(503, "the ledger does not answer: try again in a minute, and look whether it was done")
+        response = say(503, "the ledger does not answer: try again in a minute, and look whether it was done")
         response.headers["Retry-After"] = str(int(UNAVAILABLE_WAIT.total_seconds()))
         return response
 
 
-def _routed(app: App, request: Request, form: Form) -> Response:
-    links = routes.bound(request)
+def _routed(app: App, request: Request, form: Form, links: MapAdapter) -> Response:
     try:
         endpoint, values = links.match()
     except MethodNotAllowed as error:

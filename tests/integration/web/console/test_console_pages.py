@@ -140,6 +140,7 @@ def test_what_is_not_there_is_a_page_that_says_so(path: tuple[str, ...], operato
     answer = operator.get(*path)
     assert answer.status_code in {404, 405}
     assert answer.content_type.startswith("text/html")
+    assert '<a href="/">To the overview</a>' in answer.text
 
 
 def test_a_ledger_that_does_not_answer_is_a_page_that_says_so(operator: Operator, controlled: Firestore) -> None:
