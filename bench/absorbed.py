@@ -20,7 +20,7 @@ from bench.report import Section, Table
 from emulator.cloud import PROJECT
 from ledgermail import endpoints
 from ledgermail.app import App
-from ledgermail.delivery import Status
+from ledgermail.ledger.delivery import Status
 from ledgermail.mailing import load
 from ledgermail.settings import FOLDER, read
 

@@ -11,8 +11,8 @@ from google.cloud.firestore_v1 import _helpers, types
 from google.cloud.firestore_v1.services.firestore.transports import FirestoreGrpcTransport
 
 from bench import ground as grounds
-from ledgermail import ids
-from ledgermail.delivery import Status, to_document
+from ledgermail.ledger import ids
+from ledgermail.ledger.delivery import Status, to_document
 
 WRITES = 500  # a commit
 DAYS = 29  # over which what ended is spread

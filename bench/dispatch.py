@@ -9,9 +9,9 @@ from bench.report import Section, Table
 from emulator import cloud
 from emulator.cloud import LOCATION, PROJECT
 from ledgermail.app import App
+from ledgermail.delivering.tasks import Wake
 from ledgermail.mailing import load
 from ledgermail.settings import FOLDER, read
-from ledgermail.tasks import Wake
 
 QUEUE = f"projects/{PROJECT}/locations/{LOCATION}/queues/deliver"
 LONGEST = 300.0  # seconds

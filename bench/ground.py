@@ -16,10 +16,10 @@ from emulator.cloud import LOCATION, PROJECT, create_queues, environment_of
 from emulator.firestore import Firestore
 from emulator.inbox import Inbox
 from emulator.tasks import CloudTasks
-from ledgermail import ids
-from ledgermail.delivery import Content, Delivery, Guarantee, Status, to_document
-from ledgermail.page import content_hash
-from ledgermail.policy import Policy
+from ledgermail.ledger import ids
+from ledgermail.ledger.delivery import Content, Delivery, Guarantee, Status, to_document
+from ledgermail.ledger.policy import Policy
+from ledgermail.planning.page import content_hash
 
 BATCH = 500  # documents a commit
 USERS = 50  # among whom matches and deliveries are shared out

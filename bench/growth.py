@@ -24,11 +24,11 @@ from emulator.cloud import LOCATION, create_queues
 from ledgermail import endpoints
 from ledgermail.app import App
 from ledgermail.clock import Clock
-from ledgermail.delivery import Delivery, Status
+from ledgermail.ledger.delivery import Delivery, Status
 from ledgermail.mailing import load
-from ledgermail.prune import Pass
-from ledgermail.schedules import parse
+from ledgermail.planning.schedules import parse
 from ledgermail.settings import FOLDER, read
+from ledgermail.upkeep.prune import Pass
 
 WORK = 150  # of each kind in a round: less than a page, so that a digest's run has one part
 KINDS = ("scan", "claim, send, settle", "plan", "sweep", "prune", "idle sweep", "status")

@@ -16,10 +16,10 @@ from google.cloud import firestore
 
 from emulator import firestore as local
 from ledgermail.app import App
+from ledgermail.delivering.tasks import Tasks, Wake
 from ledgermail.mailing import load
-from ledgermail.schedules import parse
+from ledgermail.planning.schedules import parse
 from ledgermail.settings import FOLDER, read
-from ledgermail.tasks import Tasks, Wake
 
 PROJECT = "bench-planning"
 MAILING = "daily-digest"

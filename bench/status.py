@@ -13,10 +13,11 @@ from itertools import islice
 
 from bench.planning import ENVIRONMENT
 from emulator import firestore as local
-from ledgermail import ids, store
+from ledgermail import store
 from ledgermail.app import App
-from ledgermail.delivery import UNFINISHED, Delivery, Status, to_document
-from ledgermail.ledger import DELIVERIES
+from ledgermail.ledger import ids
+from ledgermail.ledger.delivery import UNFINISHED, Delivery, Status, to_document
+from ledgermail.ledger.ledger import DELIVERIES
 from ledgermail.mailing import load
 from ledgermail.settings import FOLDER, read
 

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from ledgermail import ids
-from ledgermail.content import Rendered
-from ledgermail.delivery import Content, Delivery, Failure, Guarantee, Status
-from ledgermail.eligibility import Recipient
+from ledgermail.delivering.content import Rendered
+from ledgermail.delivering.eligibility import Recipient
+from ledgermail.delivering.message import Message
+from ledgermail.ledger import ids
+from ledgermail.ledger.delivery import Content, Delivery, Failure, Guarantee, Status
+from ledgermail.ledger.policy import Policy
 from ledgermail.mailing import Mailing, load
-from ledgermail.message import Message
-from ledgermail.page import content_hash
-from ledgermail.policy import Policy
+from ledgermail.planning.page import content_hash
 from ledgermail.settings import FOLDER, Settings, read
 
 NOW = datetime(2026, 8, 16, 9, 30, tzinfo=UTC)

@@ -9,7 +9,7 @@ from google.protobuf.json_format import MessageToDict
 
 from emulator.firestore import journal
 from emulator.firestore.messages import Message
-from ledgermail.ledger import DELIVERIES
+from ledgermail.ledger.ledger import DELIVERIES
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -25,7 +25,7 @@ MOST = 0.25  # of the calls of a point: something must come through
 
 @dataclass(frozen=True)
 class Point:
-    """A call that may be the last: `module.owner.method`, without an owner a function; `within` tells one use of a method
+    """A call that may be the last: `module:owner.method`, without an owner a function; `within` tells one use of a method
     from another: only while this other method runs, on the same thread.
     """
 
@@ -35,33 +35,33 @@ class Point:
     within: str = ""
 
 
-_WRITE = "ledger.Ledger._write"
+_WRITE = "ledger.ledger:Ledger._write"
 POINTS = (
-    Point("scan", "endpoints.scan", RARE),
-    Point("scan.lock", "book.Books.write", RARE),
-    Point("scan.page", "book.Books.add_page", RARE),
-    Point("look-back.page", "book.Books.add_page", RARE, within="lookback.look_back"),
-    Point("plan", "endpoints.plan", RARE),
-    Point("plan.mailing", "coordinator.Coordinator._tick_mailing", SOMETIMES),
-    Point("plan.open", "run_store.RunStore.open", RARE),
-    Point("plan.page", "run_store.RunStore.add_page", RARE),
-    Point("plan.close", "run_store.RunStore.close", RARE),
-    Point("enqueue", "tasks.Tasks._create", OFTEN / 2),
-    Point("deliver", "endpoints.deliver", OFTEN / 2),
-    Point("claim", _WRITE, OFTEN, within="worker.Worker._claim"),
-    Point("send", "provider.SendGrid.send", OFTEN),
-    Point("settle", _WRITE, OFTEN, within="worker.Worker._settle"),
-    Point("close", _WRITE, OFTEN, within="worker.Worker._close"),
-    Point("webhook", "webhook.Webhooks.send", SOMETIMES),
-    Point("breaker", "gate.Gates.open_breaker", RARE),
-    Point("events", "endpoints.events", OFTEN),
-    Point("events.change", "ledger.Ledger.change_all", SOMETIMES),
-    Point("events.suppress", "suppressions.Suppressions._change", RARE),
-    Point("sweep", "endpoints.sweep", RARE),
-    Point("sweep.change", _WRITE, OFTEN, within="sweep.Sweeper._sweep_one"),
-    Point("prune", "endpoints.prune", RARE),
-    Point("prune.page", "upkeep.Upkeep._commit", RARE),
-    Point("prune.run", "runs.Runs._delete", RARE),
+    Point("scan", "endpoints:scan", RARE),
+    Point("scan.lock", "planning.book:Books.write", RARE),
+    Point("scan.page", "planning.book:Books.add_page", RARE),
+    Point("look-back.page", "planning.book:Books.add_page", RARE, within="planning.lookback:look_back"),
+    Point("plan", "endpoints:plan", RARE),
+    Point("plan.mailing", "planning.coordinator:Coordinator._tick_mailing", SOMETIMES),
+    Point("plan.open", "planning.run_store:RunStore.open", RARE),
+    Point("plan.page", "planning.run_store:RunStore.add_page", RARE),
+    Point("plan.close", "planning.run_store:RunStore.close", RARE),
+    Point("enqueue", "delivering.tasks:Tasks._create", OFTEN / 2),
+    Point("deliver", "endpoints:deliver", OFTEN / 2),
+    Point("claim", _WRITE, OFTEN, within="delivering.worker:Worker._claim"),
+    Point("send", "providers.provider_sendgrid:SendGrid.send", OFTEN),
+    Point("settle", _WRITE, OFTEN, within="delivering.worker:Worker._settle"),
+    Point("close", _WRITE, OFTEN, within="delivering.worker:Worker._close"),
+    Point("webhook", "webhooks.webhook:Webhooks.send", SOMETIMES),
+    Point("breaker", "delivering.gate:Gates.open_breaker", RARE),
+    Point("events", "endpoints:events", OFTEN),
+    Point("events.change", "ledger.ledger:Ledger.change_all", SOMETIMES),
+    Point("events.suppress", "events.suppressions:Suppressions._change", RARE),
+    Point("sweep", "endpoints:sweep", RARE),
+    Point("sweep.change", _WRITE, OFTEN, within="upkeep.sweep:Sweeper._sweep_one"),
+    Point("prune", "endpoints:prune", RARE),
+    Point("prune.page", "upkeep.upkeep:Upkeep._commit", RARE),
+    Point("prune.run", "planning.runs:Runs._delete", RARE),
 )
 
 
@@ -125,7 +125,8 @@ def arm(killer: Killer, points: tuple[Point, ...] = POINTS) -> None:
 
 
 def _wrap(place: str, how: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-    module, *owner, name = place.split(".")
+    module, _, names = place.partition(":")
+    *owner, name = names.split(".")
     holder = functools.reduce(getattr, owner, import_module(f"ledgermail.{module}"))
     call = getattr(holder, name)
     setattr(holder, name, functools.wraps(call)(how(call)))

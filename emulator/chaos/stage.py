@@ -10,11 +10,11 @@ from google.cloud import firestore
 
 from emulator.demo import play
 from emulator.demo.scene import MAILING, Scene, make, make_postings
-from ledgermail import ids
-from ledgermail.book import RUNS
-from ledgermail.delivery import Delivery, Guarantee, Status, to_document
-from ledgermail.ledger import DELIVERIES, USERS
-from ledgermail.matches import MATCHES
+from ledgermail.ledger import ids
+from ledgermail.ledger.delivery import Delivery, Guarantee, Status, to_document
+from ledgermail.ledger.ledger import DELIVERIES, USERS
+from ledgermail.planning.book import RUNS
+from ledgermail.planning.matches import MATCHES
 
 Documents = Mapping[str, Mapping[str, Any]]
 

@@ -11,8 +11,8 @@ from rich.table import Table
 from emulator.chaos.play import Played
 from emulator.chaos.watch import History, Seen, allowed
 from emulator.demo.scene import Scene
-from ledgermail.delivery import TERMINAL, UNFINISHED, Guarantee, Status
-from ledgermail.ledger import DELIVERIES
+from ledgermail.ledger.delivery import TERMINAL, UNFINISHED, Guarantee, Status
+from ledgermail.ledger.ledger import DELIVERIES
 
 
 @dataclass

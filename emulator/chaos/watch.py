@@ -10,11 +10,11 @@ from typing import Any
 from emulator.firestore import journal
 from emulator.firestore.messages import Message
 from emulator.firestore.paths import DocumentName
-from ledgermail.book import RUNS
-from ledgermail.delivery import UNFINISHED, Guarantee
-from ledgermail.ledger import DELIVERIES
-from ledgermail.run import State
-from ledgermail.transitions import EMAIL
+from ledgermail.ledger.delivery import UNFINISHED, Guarantee
+from ledgermail.ledger.ledger import DELIVERIES
+from ledgermail.ledger.transitions import EMAIL
+from ledgermail.planning.book import RUNS
+from ledgermail.planning.run import State
 
 DOUBTS = frozenset({"ambiguous", "lease_ended"})  # what an attempt ends as whose answer nobody knows
 FINAL = frozenset({"accepted"})  # once so, always so, until it is pruned

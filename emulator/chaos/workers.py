@@ -20,16 +20,16 @@ HEAVY = (
     "google.oauth2.id_token",
     "jinja2",
     "sendgrid.helpers.mail",
-    "ledgermail.status",
+    "ledgermail.status.status",
 )
 # How long the product waits where no setting says it: for a lock whose holder died, a part that nobody works on, and the like.
 HURRIED = {
-    "book.LOCK_AGE": timedelta(seconds=5),
-    "coordinator.STALE": timedelta(seconds=5),
-    "gate.PAUSED_WAIT": timedelta(seconds=2),
-    "web.UNAVAILABLE_WAIT": timedelta(seconds=2),
-    "worker.INFRASTRUCTURE_WAIT": timedelta(seconds=2),
-    "worker.THROTTLED_WAIT": timedelta(seconds=2),
+    "planning.book:LOCK_AGE": timedelta(seconds=5),
+    "planning.coordinator:STALE": timedelta(seconds=5),
+    "delivering.gate:PAUSED_WAIT": timedelta(seconds=2),
+    "web:UNAVAILABLE_WAIT": timedelta(seconds=2),
+    "delivering.worker:INFRASTRUCTURE_WAIT": timedelta(seconds=2),
+    "delivering.worker:THROTTLED_WAIT": timedelta(seconds=2),
 }
 
 
@@ -51,7 +51,7 @@ def prepared(options: argparse.Namespace) -> Killer:
     for name in HEAVY:
         import_module(name)
     for place, value in HURRIED.items():
-        module, name = place.split(".")
+        module, _, name = place.partition(":")
         holder = import_module(f"ledgermail.{module}")
         assert type(getattr(holder, name)) is type(value), place
         setattr(holder, name, value)

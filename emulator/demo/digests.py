@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from ledgermail import ids
-from ledgermail.schedules import last_due, occasion, parse
+from ledgermail.ledger import ids
+from ledgermail.planning.schedules import last_due, occasion, parse
 
 DAILY, WEEKLY, REPORT = "daily-digest", "weekly-digest", "shipment-digest"
 TOPICS = ("school-42", "school_7", "dépôt-ö")

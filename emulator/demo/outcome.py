@@ -14,9 +14,9 @@ from emulator.cloud import Cloud
 from emulator.demo.receiver import Receiver
 from emulator.demo.scene import Scene
 from emulator.firestore.meter import Count, Usage
-from ledgermail.delivery import TERMINAL, UNFINISHED, Guarantee, Status
-from ledgermail.ledger import DELIVERIES
-from ledgermail.runs import RunCounts, Runs
+from ledgermail.ledger.delivery import TERMINAL, UNFINISHED, Guarantee, Status
+from ledgermail.ledger.ledger import DELIVERIES
+from ledgermail.planning.runs import RunCounts, Runs
 
 
 @dataclass(frozen=True, kw_only=True)

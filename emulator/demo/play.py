@@ -19,9 +19,9 @@ from emulator.cloud import TRIGGER_KEY, Cloud
 from emulator.demo.digests import SHARES, default_schedules
 from emulator.demo.scene import MAILING, Scene
 from emulator.process import ROOT
-from ledgermail.book import RUNS
-from ledgermail.ledger import DELIVERIES, USERS
-from ledgermail.matches import MATCHES
+from ledgermail.ledger.ledger import DELIVERIES, USERS
+from ledgermail.planning.book import RUNS
+from ledgermail.planning.matches import MATCHES
 from ledgermail.store import call, count_of
 
 # Short enough to watch, and still in the order that the settings insist on.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from emulator.demo.digests import DAILY, WEEKLY, reports, subscribe
-from ledgermail import ids
+from ledgermail.ledger import ids
 
 MAILING = "job-alert"
 ZONES = ("Europe/Berlin", "America/New_York", "Asia/Tokyo", "Australia/Lord_Howe", "Asia/Kathmandu", "UTC")

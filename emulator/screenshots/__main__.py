@@ -13,7 +13,7 @@ from emulator.cloud import PROJECT, start
 from emulator.process import ROOT
 from emulator.screenshots.browser import chromium
 from emulator.screenshots.scene import ASKED_ABOUT, FAILED_JOB, IN_DOUBT_JOB, make
-from ledgermail import ids
+from ledgermail.ledger import ids
 from ledgermail.mailing import load
 from ledgermail.settings import FOLDER
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from ledgermail import ids, transitions
-from ledgermail.audience import OWN, Cohort, planned_name
-from ledgermail.delivery import Content, Delivery, Failure, Stage, Status, to_document
+from ledgermail.ledger import ids, transitions
+from ledgermail.ledger.delivery import Content, Delivery, Failure, Stage, Status, to_document
 from ledgermail.mailing import Mailing
-from ledgermail.run import State, run_of
-from ledgermail.schedules import dues, last_due
+from ledgermail.planning.audience import OWN, Cohort, planned_name
+from ledgermail.planning.run import State, run_of
+from ledgermail.planning.schedules import dues, last_due
 
 ASKED_ABOUT = "184"  # who has got today's digest, and not every alert
 FAILED_JOB, IN_DOUBT_JOB = "acme-backend-7", "globex-data-2"

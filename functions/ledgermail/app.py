@@ -9,31 +9,31 @@ from typing import TYPE_CHECKING
 
 from ledgermail import mailing, settings
 from ledgermail.clock import Clock
+from ledgermail.ledger.policy import Policy
 from ledgermail.log import of_project
 from ledgermail.mailing import Mailing
-from ledgermail.policy import Policy
 from ledgermail.settings import Provider, Settings, WebhookTargets
 
 if TYPE_CHECKING:
     from google.cloud import firestore
 
     from ledgermail.console.auth import Doorkeeper
-    from ledgermail.coordinator import Coordinator
-    from ledgermail.gate import Gates
-    from ledgermail.intake import Intake
-    from ledgermail.ledger import Ledger
-    from ledgermail.links import Links
-    from ledgermail.operations import Operations
-    from ledgermail.preference_store import Preferences
-    from ledgermail.prune import Pruner
-    from ledgermail.reports import Reports
-    from ledgermail.scan import Scanner
-    from ledgermail.status import Statuses
-    from ledgermail.suppressions import Suppressions
-    from ledgermail.sweep import Sweeper
-    from ledgermail.tasks import Tasks
-    from ledgermail.why import Enquiries
-    from ledgermail.worker import Worker
+    from ledgermail.delivering.gate import Gates
+    from ledgermail.delivering.tasks import Tasks
+    from ledgermail.delivering.worker import Worker
+    from ledgermail.events.intake import Intake
+    from ledgermail.events.suppressions import Suppressions
+    from ledgermail.ledger.ledger import Ledger
+    from ledgermail.planning.coordinator import Coordinator
+    from ledgermail.planning.reports import Reports
+    from ledgermail.planning.scan import Scanner
+    from ledgermail.preferences.links import Links
+    from ledgermail.preferences.preference_store import Preferences
+    from ledgermail.status.status import Statuses
+    from ledgermail.support.operations import Operations
+    from ledgermail.support.why import Enquiries
+    from ledgermail.upkeep.prune import Pruner
+    from ledgermail.upkeep.sweep import Sweeper
 
 
 @dataclass(frozen=True)
@@ -54,32 +54,32 @@ class App:
     @cached_property
     def ledger(self) -> "Ledger":
         """The deliveries."""
-        from ledgermail.ledger import Ledger
+        from ledgermail.ledger.ledger import Ledger
 
         return Ledger(self.client)
 
     @cached_property
     def gates(self) -> "Gates":
         """The pause and the breaker."""
-        from ledgermail.gate import Gates
+        from ledgermail.delivering.gate import Gates
 
         return Gates(self.client, self.clock)
 
     @cached_property
     def tasks(self) -> "Tasks":
         """The queues."""
-        from ledgermail.tasks import Tasks
+        from ledgermail.delivering.tasks import Tasks
 
         return Tasks(self.settings)
 
     @cached_property
     def worker(self) -> "Worker":
         """What `deliver` runs."""
-        from ledgermail.egress import LOOPBACK, PUBLIC
-        from ledgermail.items import Items
-        from ledgermail.provider import provider_of
-        from ledgermail.webhook import Webhooks
-        from ledgermail.worker import Worker
+        from ledgermail.delivering.items import Items
+        from ledgermail.delivering.worker import Worker
+        from ledgermail.providers.provider import provider_of
+        from ledgermail.webhooks.egress import LOOPBACK, PUBLIC
+        from ledgermail.webhooks.webhook import Webhooks
 
         allowed = LOOPBACK if self.settings.webhooks is WebhookTargets.LOOPBACK else PUBLIC
         return Worker(
@@ -99,7 +99,7 @@ class App:
     @cached_property
     def links(self) -> "Links":
         """What makes and reads the link in every mail."""
-        from ledgermail.links import Links
+        from ledgermail.preferences.links import Links
 
         keys = self.settings.secrets["TOKEN_KEY"].split(",")
         return Links(function_url=self.settings.function_url, keys=keys)
@@ -107,23 +107,23 @@ class App:
     @cached_property
     def preferences(self) -> "Preferences":
         """What users have chosen."""
-        from ledgermail.preference_store import Preferences
+        from ledgermail.preferences.preference_store import Preferences
 
         return Preferences(self.client)
 
     @cached_property
     def reports(self) -> "Reports":
         """The adopter's reports."""
-        from ledgermail.reports import Reports
+        from ledgermail.planning.reports import Reports
 
         return Reports(self.client)
 
     @cached_property
     def coordinator(self) -> "Coordinator":
         """What `plan` runs."""
-        from ledgermail.audience import Audience
-        from ledgermail.coordinator import Coordinator
-        from ledgermail.run_store import RunStore
+        from ledgermail.planning.audience import Audience
+        from ledgermail.planning.coordinator import Coordinator
+        from ledgermail.planning.run_store import RunStore
 
         return Coordinator(
             client=self.client,
@@ -140,9 +140,9 @@ class App:
     @cached_property
     def scanner(self) -> "Scanner":
         """What `scan` runs."""
-        from ledgermail.book import Books
-        from ledgermail.matches import Matches
-        from ledgermail.scan import Scanner
+        from ledgermail.planning.book import Books
+        from ledgermail.planning.matches import Matches
+        from ledgermail.planning.scan import Scanner
 
         return Scanner(
             books=Books(self.client),
@@ -157,8 +157,8 @@ class App:
     @cached_property
     def sweeper(self) -> "Sweeper":
         """What `sweep` runs."""
-        from ledgermail.sweep import Sweeper
-        from ledgermail.upkeep import Upkeep
+        from ledgermail.upkeep.sweep import Sweeper
+        from ledgermail.upkeep.upkeep import Upkeep
 
         return Sweeper(
             upkeep=Upkeep(self.client),
@@ -174,9 +174,9 @@ class App:
     @cached_property
     def pruner(self) -> "Pruner":
         """What `prune` runs."""
-        from ledgermail.prune import Pruner
-        from ledgermail.runs import Runs
-        from ledgermail.upkeep import Upkeep
+        from ledgermail.planning.runs import Runs
+        from ledgermail.upkeep.prune import Pruner
+        from ledgermail.upkeep.upkeep import Upkeep
 
         return Pruner(
             upkeep=Upkeep(self.client),
@@ -189,7 +189,7 @@ class App:
     @cached_property
     def intake(self) -> "Intake":
         """What `events` feeds."""
-        from ledgermail.intake import Intake
+        from ledgermail.events.intake import Intake
 
         return Intake(
             ledger=self.ledger,
@@ -202,15 +202,15 @@ class App:
     @cached_property
     def suppressions(self) -> "Suppressions":
         """Who must not be mailed any more."""
-        from ledgermail.suppressions import Suppressions
+        from ledgermail.events.suppressions import Suppressions
 
         return Suppressions(self.client)
 
     @cached_property
     def operations(self) -> "Operations":
         """What operators do."""
-        from ledgermail.audits import Audits
-        from ledgermail.operations import Operations
+        from ledgermail.support.audits import Audits
+        from ledgermail.support.operations import Operations
 
         return Operations(
             ledger=self.ledger,
@@ -225,9 +225,9 @@ class App:
     @cached_property
     def enquiries(self) -> "Enquiries":
         """What answers why somebody got a mail, or did not."""
-        from ledgermail.audits import Audits
-        from ledgermail.book import Books
-        from ledgermail.why import Enquiries
+        from ledgermail.planning.book import Books
+        from ledgermail.support.audits import Audits
+        from ledgermail.support.why import Enquiries
 
         return Enquiries(
             client=self.client,
@@ -251,13 +251,13 @@ class App:
     @cached_property
     def statuses(self) -> "Statuses":
         """What `status` reads."""
-        from ledgermail.ages import Ages
-        from ledgermail.book import Books
-        from ledgermail.expected import Expected
-        from ledgermail.matches import Matches
-        from ledgermail.runs import Runs
-        from ledgermail.samples import Samples
-        from ledgermail.status import Statuses
+        from ledgermail.planning.book import Books
+        from ledgermail.planning.matches import Matches
+        from ledgermail.planning.runs import Runs
+        from ledgermail.status.ages import Ages
+        from ledgermail.status.expected import Expected
+        from ledgermail.status.samples import Samples
+        from ledgermail.status.status import Statuses
 
         client, shards = self.client, self.settings.shards
         return Statuses(

@@ -29,7 +29,7 @@ from ledgermail.web import (
 )
 
 if TYPE_CHECKING:
-    from ledgermail.prune import Pass
+    from ledgermail.upkeep.prune import Pass
 
 POST = frozenset({"POST"})
 GET = frozenset({"GET"})
@@ -81,7 +81,7 @@ def status(app: App, request: Request) -> Response:
 
 def preferences(app: App, request: Request) -> Response:
     """The page behind the link in every mail, and the one-click of a mailbox: for whoever has the link."""
-    from ledgermail.preference_requests import answer_to
+    from ledgermail.preferences.preference_requests import answer_to
 
     return answer_to(app, request)
 
@@ -98,7 +98,7 @@ def events(app: App, request: Request) -> Response:
     """Take in what the provider says became of its mails; signed by it."""
 
     def signed(request: Request) -> bytes:
-        from ledgermail import signature
+        from ledgermail.events import signature
 
         raw = raw_body(request, EVENTS_BYTES)
         signature.check(raw, request.headers, app.settings.events_keys, app.clock.now())
@@ -119,7 +119,7 @@ def _internal(app: App, request: Request, act: Callable[[Body], Response]) -> Re
 
 
 def _scan(app: App, body: Body) -> Response:
-    from ledgermail import lookback
+    from ledgermail.planning import lookback
 
     back = flag_of(body, "look_back")
     reports = []
@@ -195,8 +195,8 @@ def _prune(app: App, body: Body) -> Response:
 
 
 def _pass_of(body: Body) -> "Pass":
-    from ledgermail.prune import Pass
-    from ledgermail.upkeep import Position
+    from ledgermail.upkeep.prune import Pass
+    from ledgermail.upkeep.upkeep import Position
 
     after = None
     if "at" in body:
@@ -220,13 +220,13 @@ def _body_of(current: "Pass") -> dict[str, Any]:
 
 
 def _status(app: App, request: Request) -> Response:
-    from ledgermail.status_web import respond
+    from ledgermail.status.status_web import respond
 
     return respond(app, request)
 
 
 def _events(app: App, raw: bytes) -> Response:
-    from ledgermail.events import parse, read_batch
+    from ledgermail.events.events import parse, read_batch
 
     try:
         batch = read_batch(parse(raw))

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ledgermail.delivery import Status
+from ledgermail.ledger.delivery import Status
 
 ENVELOPE = ("severity", "message", "event", "logging.googleapis.com/trace")
 DELIVERY = ("delivery_id", "mailing", "run_key", "status", "attempt", "generation")

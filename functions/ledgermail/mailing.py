@@ -10,13 +10,13 @@ from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
 
-from ledgermail.backoff import Backoff
 from ledgermail.declared import Declared, refuse
-from ledgermail.delivery import TERMINAL, Guarantee
 from ledgermail.errors import ConfigurationError, InvalidDocument
-from ledgermail.ids import encode_part
-from ledgermail.policy import Policy
-from ledgermail.schedules import Schedule, parse
+from ledgermail.ledger.backoff import Backoff
+from ledgermail.ledger.delivery import TERMINAL, Guarantee
+from ledgermail.ledger.ids import encode_part
+from ledgermail.ledger.policy import Policy
+from ledgermail.planning.schedules import Schedule, parse
 
 TEMPLATES = ("subject.txt", "body.mjml", "body.txt")
 ATTACHMENT = "attachment.csv"  # optional: its one line names the columns

@@ -8,8 +8,8 @@ from enum import StrEnum
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from ledgermail.addresses import usable_address
 from ledgermail.declared import Declared, refuse
+from ledgermail.delivering.addresses import usable_address
 
 PREFIX = "LEDGERMAIL_"
 FOLDER = Path(__file__).resolve().parent.parent / "mailings"

@@ -15,15 +15,16 @@ from hypothesis import strategies as st
 from werkzeug.datastructures import Headers
 from werkzeug.test import EnvironBuilder
 
-from ledgermail import ids, schedules
-from ledgermail.addresses import PLAIN, SPECIAL, usable_address
-from ledgermail.content import link, one_line
-from ledgermail.delivery import from_document, to_document
+from ledgermail.delivering.addresses import PLAIN, SPECIAL, usable_address
+from ledgermail.delivering.content import link, one_line
+from ledgermail.delivering.message import safe_name
 from ledgermail.errors import InvalidDocument, InvalidId, NewerSchema
-from ledgermail.events import parse, read_batch
-from ledgermail.message import safe_name
-from ledgermail.page import read_matches
-from ledgermail.signature import SIGNATURE, TIMESTAMP, check
+from ledgermail.events.events import parse, read_batch
+from ledgermail.events.signature import SIGNATURE, TIMESTAMP, check
+from ledgermail.ledger import ids
+from ledgermail.ledger.delivery import from_document, to_document
+from ledgermail.planning import schedules
+from ledgermail.planning.page import read_matches
 from ledgermail.web import Refused, answer, anybody, serve
 from tests.samples import NOW, a_delivery, a_match
 

@@ -12,10 +12,10 @@ from emulator.firestore import Firestore
 from emulator.inbox import Inbox
 from emulator.tasks import CloudTasks
 from ledgermail.app import App
-from ledgermail.delivery import Delivery, Status, to_document
-from ledgermail.ledger import DELIVERIES, USERS
-from ledgermail.matches import MATCHES
-from ledgermail.scan import Scanner
+from ledgermail.ledger.delivery import Delivery, Status, to_document
+from ledgermail.ledger.ledger import DELIVERIES, USERS
+from ledgermail.planning.matches import MATCHES
+from ledgermail.planning.scan import Scanner
 from tests.integration.scans import scanner_of
 from tests.samples import a_mailing, settings
 

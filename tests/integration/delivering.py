@@ -8,13 +8,13 @@ import pytest
 
 from emulator.inbox import Inbox
 from emulator.tasks import CloudTasks
-from ledgermail import ids
 from ledgermail.app import App
 from ledgermail.clock import Clock
-from ledgermail.delivery import Delivery, Guarantee, Status
-from ledgermail.ledger import DELIVERIES
-from ledgermail.policy import Policy
-from ledgermail.worker import Answer, Worker
+from ledgermail.delivering.worker import Answer, Worker
+from ledgermail.ledger import ids
+from ledgermail.ledger.delivery import Delivery, Guarantee, Status
+from ledgermail.ledger.ledger import DELIVERIES
+from ledgermail.ledger.policy import Policy
 from tests.integration.conftest import Ground
 from tests.samples import a_delivery, a_mailing, a_user
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from emulator.inbox import Inbox
 from emulator.tasks import CloudTasks
-from ledgermail import ids
 from ledgermail.app import App
-from ledgermail.delivery import Delivery, Guarantee
+from ledgermail.delivering.worker import Answer, Worker
+from ledgermail.ledger import ids
+from ledgermail.ledger.delivery import Delivery, Guarantee
 from ledgermail.mailing import Mailing
-from ledgermail.matches import MATCHES
-from ledgermail.worker import Answer, Worker
+from ledgermail.planning.matches import MATCHES
 from tests.integration.conftest import Ground
 from tests.integration.delivering import Post, owed
 from tests.integration.planning import DAILY, SHIPMENTS, a_subscriber

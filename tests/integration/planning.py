@@ -11,12 +11,12 @@ from google.cloud.tasks_v2 import Task
 from emulator.tasks import CloudTasks
 from ledgermail.app import App
 from ledgermail.clock import Clock
-from ledgermail.coordinator import Coordinator, Report
-from ledgermail.delivery import Delivery, from_document
-from ledgermail.ledger import USERS
+from ledgermail.ledger.delivery import Delivery, from_document
+from ledgermail.ledger.ledger import USERS
 from ledgermail.mailing import Mailing, load
-from ledgermail.matches import MATCHES
-from ledgermail.run import Run, read_run
+from ledgermail.planning.coordinator import Coordinator, Report
+from ledgermail.planning.matches import MATCHES
+from ledgermail.planning.run import Run, read_run
 from ledgermail.settings import FOLDER
 from tests.integration.conftest import Ground
 from tests.samples import a_match, a_user

@@ -5,15 +5,15 @@ from datetime import timedelta
 from itertools import product
 
 from ledgermail.app import App
-from ledgermail.audience import Cohort
-from ledgermail.bill import Bill
 from ledgermail.clock import Clock
 from ledgermail.console.chart import last_days
 from ledgermail.console.days import count_days
-from ledgermail.delivery import Status
-from ledgermail.items import MOST_FROZEN
-from ledgermail.lookback import look_back
-from ledgermail.prune import Pass
+from ledgermail.delivering.items import MOST_FROZEN
+from ledgermail.ledger.delivery import Status
+from ledgermail.planning.audience import Cohort
+from ledgermail.planning.lookback import look_back
+from ledgermail.status.bill import Bill
+from ledgermail.upkeep.prune import Pass
 from tests.integration.conftest import Ground
 from tests.integration.planning import SHIPPED
 from tests.integration.planning import at as day

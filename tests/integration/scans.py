@@ -4,12 +4,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from ledgermail import ids
 from ledgermail.app import App
 from ledgermail.clock import Clock
-from ledgermail.matches import PAGE
-from ledgermail.policy import Policy
-from ledgermail.scan import Scanner
+from ledgermail.ledger import ids
+from ledgermail.ledger.policy import Policy
+from ledgermail.planning.matches import PAGE
+from ledgermail.planning.scan import Scanner
 from tests.samples import NOW, a_mailing, a_match, a_user
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from google.auth.credentials import AnonymousCredentials
 from google.cloud import firestore
 from typing_extensions import override
 
-from ledgermail import ids
 from ledgermail.app import App
+from ledgermail.ledger import ids
 from tests.integration.conftest import Ground
 from tests.integration.scans import MAILING
 from tests.samples import a_match, a_user

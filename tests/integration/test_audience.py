@@ -10,7 +10,7 @@ import pytest
 from emulator.firestore import Firestore
 from emulator.tasks import CloudTasks
 from ledgermail.app import App
-from ledgermail.audience import PAGE, Audience, Cohort
+from ledgermail.planning.audience import PAGE, Audience, Cohort
 from tests.integration.conftest import Ground
 from tests.integration.planning import DAILY, Planning, a_subscriber
 

@@ -10,10 +10,10 @@ from emulator.firestore.meter import Usage
 from emulator.inbox import Inbox
 from ledgermail import mailing
 from ledgermail.app import App
-from ledgermail.delivery import Status
-from ledgermail.lookback import look_back
-from ledgermail.prune import Pass
-from ledgermail.samples import QUERIES
+from ledgermail.ledger.delivery import Status
+from ledgermail.planning.lookback import look_back
+from ledgermail.status.samples import QUERIES
+from ledgermail.upkeep.prune import Pass
 from tests.integration.conftest import AppMaker, Ground
 from tests.integration.scans import MAILING, at, jobs, scanner_of, seed
 from tests.samples import NOW, a_delivery, a_match, a_user

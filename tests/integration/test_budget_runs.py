@@ -8,8 +8,8 @@ from emulator.firestore import Firestore
 from emulator.inbox import Inbox
 from emulator.tasks import CloudTasks
 from ledgermail.app import App
-from ledgermail.audience import PAGE
-from ledgermail.ledger import USERS
+from ledgermail.ledger.ledger import USERS
+from ledgermail.planning.audience import PAGE
 from tests.integration.conftest import AppMaker, Ground
 from tests.integration.customers import MAILINGS, Customer, a_report
 from tests.integration.digesting import desk

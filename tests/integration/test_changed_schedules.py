@@ -12,7 +12,7 @@ import pytest
 
 from emulator.tasks import CloudTasks
 from ledgermail.app import App
-from ledgermail.schedules import parse
+from ledgermail.planning.schedules import parse
 from tests.integration.conftest import Ground
 from tests.integration.planning import HOUR, MONDAY, WEEKLY, Planning, a_subscriber, at
 

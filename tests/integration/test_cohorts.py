@@ -7,9 +7,9 @@ import pytest
 
 from emulator.firestore import Firestore
 from emulator.tasks import CloudTasks
-from ledgermail import ids
 from ledgermail.app import App
-from ledgermail.schedules import MAX_CHARS
+from ledgermail.ledger import ids
+from ledgermail.planning.schedules import MAX_CHARS
 from tests.integration.conftest import Ground
 from tests.integration.planning import DAILY, DAY, SHIPPED, WEEKLY, Planning, at
 

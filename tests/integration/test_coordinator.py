@@ -10,10 +10,10 @@ import pytest
 
 from emulator.firestore import Firestore
 from emulator.tasks import CloudTasks
-from ledgermail import ids
 from ledgermail.app import App
-from ledgermail.coordinator import MOST_MISSED, Report
 from ledgermail.errors import LedgerUnavailable
+from ledgermail.ledger import ids
+from ledgermail.planning.coordinator import MOST_MISSED, Report
 from tests.integration.conftest import Ground
 from tests.integration.interruptions import Died, after, before, die
 from tests.integration.planning import DAILY, HOUR, Planning, at

@@ -12,13 +12,13 @@ import pytest
 from emulator.firestore import Firestore
 from emulator.inbox import Inbox
 from emulator.tasks import CloudTasks
-from ledgermail import ids
 from ledgermail.app import App
-from ledgermail.cost import Usage, Volume, used
-from ledgermail.delivery import Status
-from ledgermail.events import parse, read_batch
-from ledgermail.lookback import look_back
-from ledgermail.prune import Pass
+from ledgermail.costs.cost import Usage, Volume, used
+from ledgermail.events.events import parse, read_batch
+from ledgermail.ledger import ids
+from ledgermail.ledger.delivery import Status
+from ledgermail.planning.lookback import look_back
+from ledgermail.upkeep.prune import Pass
 from tests.integration.conftest import AppMaker, Ground
 from tests.integration.customers import ROW, Customer
 from tests.integration.delivering import Post, owed

@@ -9,11 +9,11 @@ import pytest
 from emulator.firestore import Firestore
 from emulator.inbox import Inbox
 from emulator.tasks import CloudTasks
-from ledgermail import ids
 from ledgermail.app import App
-from ledgermail.delivery import Guarantee
-from ledgermail.ledger import DELIVERIES
-from ledgermail.worker import INFRASTRUCTURE_WAIT, Answer
+from ledgermail.delivering.worker import INFRASTRUCTURE_WAIT, Answer
+from ledgermail.ledger import ids
+from ledgermail.ledger.delivery import Guarantee
+from ledgermail.ledger.ledger import DELIVERIES
 from tests.integration.conftest import AppMaker, Ground
 from tests.integration.delivering import JOB, Post, jumping, least, with_guarantee
 from tests.integration.interruptions import Died, after, before, die

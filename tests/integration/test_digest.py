@@ -14,9 +14,9 @@ from emulator.firestore import Firestore
 from emulator.inbox import Inbox
 from emulator.tasks import CloudTasks
 from ledgermail.app import App
-from ledgermail.items import MOST_FROZEN
-from ledgermail.page import JOB_CHARS
-from ledgermail.worker import Answer
+from ledgermail.delivering.items import MOST_FROZEN
+from ledgermail.delivering.worker import Answer
+from ledgermail.planning.page import JOB_CHARS
 from tests.integration.conftest import AppMaker, Ground
 from tests.integration.digesting import HOUR, TICK, Desk, desk
 from tests.integration.interruptions import Died, after, before, die

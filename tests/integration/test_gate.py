@@ -9,8 +9,8 @@ from google.cloud import firestore
 from emulator.firestore import Firestore
 from ledgermail.app import App
 from ledgermail.clock import Clock
+from ledgermail.delivering.gate import KEPT_SECONDS, PAUSED_WAIT, Gate, Gates
 from ledgermail.errors import LedgerUnavailable
-from ledgermail.gate import KEPT_SECONDS, PAUSED_WAIT, Gate, Gates
 
 NOW = datetime(2026, 8, 16, 9, 30, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

@@ -8,9 +8,9 @@ import pytest
 
 from emulator import firestore as local_firestore
 from emulator.firestore import Firestore
-from ledgermail.delivery import Content, Failure, Stage, Status, to_document
 from ledgermail.errors import LedgerUnavailable
-from ledgermail.matches import PAGE
+from ledgermail.ledger.delivery import Content, Failure, Stage, Status, to_document
+from ledgermail.planning.matches import PAGE
 from tests.integration.conftest import AppMaker, Ground
 from tests.integration.queries import ask_everything
 from tests.samples import NOW, a_delivery

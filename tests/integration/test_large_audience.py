@@ -12,8 +12,8 @@ import pytest
 from emulator.firestore import Firestore
 from emulator.tasks import CloudTasks
 from ledgermail.app import App
-from ledgermail.coordinator import STALE, Coordinator
-from ledgermail.delivery import Status
+from ledgermail.ledger.delivery import Status
+from ledgermail.planning.coordinator import STALE, Coordinator
 from tests.integration.conftest import Ground
 from tests.integration.interruptions import Died, die
 from tests.integration.planning import DAILY, Planning

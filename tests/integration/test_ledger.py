@@ -12,10 +12,10 @@ from google.api_core.exceptions import Aborted, RetryError
 from google.cloud import firestore
 
 from emulator.firestore import Firestore
-from ledgermail import transitions
-from ledgermail.delivery import Delivery, Status
 from ledgermail.errors import ClaimLost, InvalidDocument, InvalidId, LedgerUnavailable, NewerSchema
-from ledgermail.ledger import Ledger
+from ledgermail.ledger import transitions
+from ledgermail.ledger.delivery import Delivery, Status
+from ledgermail.ledger.ledger import Ledger
 from ledgermail.store import ledger_errors
 from tests.integration.conftest import AppMaker, Ground
 from tests.integration.interruptions import after, before

@@ -9,13 +9,13 @@ from random import Random
 import pytest
 
 from emulator.firestore import Firestore
-from ledgermail import ids
 from ledgermail.app import App
-from ledgermail.book import LOCK_AGE
 from ledgermail.errors import LedgerUnavailable
-from ledgermail.lookback import look_back
-from ledgermail.matches import PAGE
-from ledgermail.scan import Report, Scanner
+from ledgermail.ledger import ids
+from ledgermail.planning.book import LOCK_AGE
+from ledgermail.planning.lookback import look_back
+from ledgermail.planning.matches import PAGE
+from ledgermail.planning.scan import Report, Scanner
 from tests.integration.conftest import AppMaker, Ground
 from tests.integration.interruptions import Died, after, before, die
 from tests.integration.scans import MAILING, RUN, jobs, scanner_of, seed

@@ -8,10 +8,10 @@ from emulator.firestore import Firestore
 from emulator.inbox import Inbox
 from emulator.tasks import CloudTasks
 from ledgermail.app import App
-from ledgermail.delivery import Guarantee, Status
+from ledgermail.delivering.worker import Answer
 from ledgermail.errors import InvalidDocument, WrongStatus
-from ledgermail.operations import Operations
-from ledgermail.worker import Answer
+from ledgermail.ledger.delivery import Guarantee, Status
+from ledgermail.support.operations import Operations
 from tests.integration.conftest import AppMaker, Ground
 from tests.integration.delivering import JOB, Post
 from tests.samples import a_match, a_user

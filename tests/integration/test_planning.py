@@ -7,9 +7,9 @@ import pytest
 
 from emulator.firestore import Firestore
 from ledgermail.app import App
-from ledgermail.matches import PAGE
-from ledgermail.page import JOB_CHARS
-from ledgermail.scan import SETTLING, Scanner
+from ledgermail.planning.matches import PAGE
+from ledgermail.planning.page import JOB_CHARS
+from ledgermail.planning.scan import SETTLING, Scanner
 from tests.integration.conftest import Ground
 from tests.integration.scans import MAILING, RUN, jobs, matched_at, scanner_of, seed
 from tests.samples import NOW, a_match, a_user

@@ -11,13 +11,13 @@ import pytest
 
 from emulator.inbox import Inbox
 from ledgermail.clock import Clock
-from ledgermail.content import Rendered
-from ledgermail.delivery import Failure
-from ledgermail.eligibility import Recipient
+from ledgermail.delivering.content import Rendered
+from ledgermail.delivering.eligibility import Recipient
+from ledgermail.delivering.message import Message
+from ledgermail.delivering.outcomes import Accepted, Ambiguous, Misconfigured, Outcome, Rejected, Transient
 from ledgermail.errors import ContentError
-from ledgermail.message import Message
-from ledgermail.outcomes import Accepted, Ambiguous, Misconfigured, Outcome, Rejected, Transient
-from ledgermail.provider_sendgrid import SendGrid
+from ledgermail.ledger.delivery import Failure
+from ledgermail.providers.provider_sendgrid import SendGrid
 from tests.integration.raw_server import answering, read_request, resetting, serving, silent
 from tests.samples import LINK, settings
 

@@ -7,10 +7,10 @@ from threading import Event
 import pytest
 
 from ledgermail.clock import Clock
-from ledgermail.content import Rendered
-from ledgermail.delivery import Failure
-from ledgermail.outcomes import Accepted, Ambiguous
-from ledgermail.provider_sendgrid import SendGrid
+from ledgermail.delivering.content import Rendered
+from ledgermail.delivering.outcomes import Accepted, Ambiguous
+from ledgermail.ledger.delivery import Failure
+from ledgermail.providers.provider_sendgrid import SendGrid
 from tests.integration.raw_server import read_request, serving
 from tests.samples import a_message, settings
 

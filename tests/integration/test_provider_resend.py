@@ -8,11 +8,11 @@ import pytest
 
 from emulator.inbox import RESEND_KEY, Inbox
 from ledgermail.clock import Clock
-from ledgermail.delivery import Failure
-from ledgermail.message import Message
-from ledgermail.outcomes import Accepted, Ambiguous, Misconfigured, Outcome, Rejected, Transient
-from ledgermail.provider_http import LONGEST_HOLD
-from ledgermail.provider_resend import Resend
+from ledgermail.delivering.message import Message
+from ledgermail.delivering.outcomes import Accepted, Ambiguous, Misconfigured, Outcome, Rejected, Transient
+from ledgermail.ledger.delivery import Failure
+from ledgermail.providers.provider_http import LONGEST_HOLD
+from ledgermail.providers.provider_resend import Resend
 from tests.integration.raw_server import answering, read_request, resetting, serving, silent
 from tests.samples import a_message, settings
 

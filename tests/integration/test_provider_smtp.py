@@ -7,13 +7,13 @@ from email import message_from_bytes, policy
 
 import pytest
 
-from ledgermail.attachment import Attachment
 from ledgermail.clock import Clock
-from ledgermail.content import Rendered
-from ledgermail.delivery import Failure
-from ledgermail.message import Message
-from ledgermail.outcomes import Accepted, Ambiguous, Misconfigured, Outcome, Rejected, Transient
-from ledgermail.provider_smtp import Smtp
+from ledgermail.delivering.attachment import Attachment
+from ledgermail.delivering.content import Rendered
+from ledgermail.delivering.message import Message
+from ledgermail.delivering.outcomes import Accepted, Ambiguous, Misconfigured, Outcome, Rejected, Transient
+from ledgermail.ledger.delivery import Failure
+from ledgermail.providers.provider_smtp import Smtp
 from tests.integration.raw_server import serving
 from tests.integration.smtp_server import Action, Scripted
 from tests.samples import a_message, settings

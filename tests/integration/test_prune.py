@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from emulator.firestore import Firestore
-from ledgermail import ids
 from ledgermail.app import App
-from ledgermail.delivery import TERMINAL, UNFINISHED, Delivery, Status
 from ledgermail.errors import LedgerUnavailable
-from ledgermail.prune import Pass, Pruner, Report
-from ledgermail.upkeep import PAGE
+from ledgermail.ledger import ids
+from ledgermail.ledger.delivery import TERMINAL, UNFINISHED, Delivery, Status
+from ledgermail.upkeep.prune import Pass, Pruner, Report
+from ledgermail.upkeep.upkeep import PAGE
 from tests.integration.conftest import Ground
 from tests.integration.interruptions import Died, after, before, die
 from tests.integration.scans import RUN, at

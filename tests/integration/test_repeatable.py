@@ -10,8 +10,8 @@ import pytest
 from emulator.inbox import DEFAULT_KEY, RESEND_KEY, SMTP_USER, Inbox
 from emulator.tasks import CloudTasks
 from ledgermail.app import App, in_force
-from ledgermail.delivery import Guarantee
-from ledgermail.worker import Answer
+from ledgermail.delivering.worker import Answer
+from ledgermail.ledger.delivery import Guarantee
 from tests.integration.conftest import AppMaker, Ground
 from tests.integration.delivering import JOB, Post, both
 from tests.integration.interruptions import Died, after, die

@@ -10,11 +10,11 @@ import pytest
 from emulator.firestore import Firestore
 from emulator.inbox import Inbox
 from emulator.tasks import CloudTasks
-from ledgermail import ids
 from ledgermail.app import App
-from ledgermail.coordinator import Report
-from ledgermail.delivery import Delivery
-from ledgermail.worker import Answer
+from ledgermail.delivering.worker import Answer
+from ledgermail.ledger import ids
+from ledgermail.ledger.delivery import Delivery
+from ledgermail.planning.coordinator import Report
 from tests.integration.conftest import AppMaker, Ground
 from tests.integration.delivering import owed
 from tests.integration.digesting import Desk, desk

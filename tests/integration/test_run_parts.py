@@ -12,15 +12,15 @@ import pytest
 
 from emulator.firestore import Firestore
 from emulator.tasks import CloudTasks
-from ledgermail import ids
 from ledgermail.app import App
-from ledgermail.audience import PAGE, Cohort
-from ledgermail.coordinator import STALE, Report
 from ledgermail.errors import LedgerUnavailable
-from ledgermail.page import Page
-from ledgermail.run import run_of
-from ledgermail.run_store import Part
-from ledgermail.schedules import last_due, parse
+from ledgermail.ledger import ids
+from ledgermail.planning.audience import PAGE, Cohort
+from ledgermail.planning.coordinator import STALE, Report
+from ledgermail.planning.page import Page
+from ledgermail.planning.run import run_of
+from ledgermail.planning.run_store import Part
+from ledgermail.planning.schedules import last_due, parse
 from tests.integration.conftest import Ground
 from tests.integration.interruptions import Died, after, before, die
 from tests.integration.planning import DAILY, Planning, at

@@ -8,12 +8,12 @@ import pytest
 
 from emulator.firestore import Firestore
 from emulator.tasks import CloudTasks
-from ledgermail import ids
 from ledgermail.app import App
-from ledgermail.book import LOCK_AGE
 from ledgermail.errors import LedgerUnavailable
-from ledgermail.matches import PAGE
-from ledgermail.scan import Scanner
+from ledgermail.ledger import ids
+from ledgermail.planning.book import LOCK_AGE
+from ledgermail.planning.matches import PAGE
+from ledgermail.planning.scan import Scanner
 from tests.integration.conftest import AppMaker, Ground
 from tests.integration.interruptions import Died, after, before, die
 from tests.integration.scans import MAILING, RUN, jobs, matched_at, scanner_of, seed, sweep

@@ -7,9 +7,9 @@ from threading import Barrier
 import pytest
 
 from ledgermail.app import App
-from ledgermail.book import LOCK_AGE
-from ledgermail.matches import PAGE
-from ledgermail.scan import Report, Scanner
+from ledgermail.planning.book import LOCK_AGE
+from ledgermail.planning.matches import PAGE
+from ledgermail.planning.scan import Report, Scanner
 from tests.integration.conftest import AppMaker, Ground
 from tests.integration.interruptions import Died, before, die
 from tests.integration.scans import MAILING, RUN, scanner_of, seed

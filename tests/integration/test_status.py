@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from ledgermail import transitions
 from ledgermail.app import App
-from ledgermail.delivery import UNFINISHED, Status
-from ledgermail.prune import Pass
-from ledgermail.report import as_json
-from ledgermail.status import SHOWN_RUNS, Statuses
+from ledgermail.ledger import transitions
+from ledgermail.ledger.delivery import UNFINISHED, Status
+from ledgermail.status.report import as_json
+from ledgermail.status.status import SHOWN_RUNS, Statuses
+from ledgermail.upkeep.prune import Pass
 from tests.integration.conftest import Ground
 from tests.integration.interruptions import before
 from tests.integration.scans import MAILING, at, matched_at, scanner_of, seed

@@ -7,12 +7,12 @@ import pytest
 
 from emulator.firestore import Firestore
 from ledgermail.app import App
-from ledgermail.bill import ENTRIES_A_READ
 from ledgermail.clock import Clock
-from ledgermail.delivery import TERMINAL, Delivery, Guarantee, Status
-from ledgermail.report import as_json
-from ledgermail.runs import FILLING
-from ledgermail.status import MOST_READS, SHOWN_RUNS, StatusReport
+from ledgermail.ledger.delivery import TERMINAL, Delivery, Guarantee, Status
+from ledgermail.planning.runs import FILLING
+from ledgermail.status.bill import ENTRIES_A_READ
+from ledgermail.status.report import as_json
+from ledgermail.status.status import MOST_READS, SHOWN_RUNS, StatusReport
 from tests.integration.conftest import Ground
 from tests.integration.planning import SHIPPED
 from tests.integration.test_budget import used

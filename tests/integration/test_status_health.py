@@ -9,8 +9,8 @@ from emulator.firestore import Firestore
 from emulator.tasks import CloudTasks
 from ledgermail.app import App
 from ledgermail.clock import Clock
-from ledgermail.health import Kind
-from ledgermail.status import IDENTITY_GRACE, StatusReport
+from ledgermail.status.health import Kind
+from ledgermail.status.status import IDENTITY_GRACE, StatusReport
 from tests.integration.conftest import Ground
 from tests.integration.planning import DAILY, HOUR, SHIPMENTS, Planning, at
 from tests.integration.scans import MAILING, RUN, scanner_of, seed

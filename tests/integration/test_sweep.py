@@ -11,12 +11,12 @@ import pytest
 from google.api_core.exceptions import InvalidArgument
 
 from emulator.firestore import Firestore
-from ledgermail import ids
 from ledgermail.app import App
-from ledgermail.delivery import Delivery, Guarantee, Status
-from ledgermail.gate import Gates
-from ledgermail.sweep import Sweeper
-from ledgermail.upkeep import PAGE
+from ledgermail.delivering.gate import Gates
+from ledgermail.ledger import ids
+from ledgermail.ledger.delivery import Delivery, Guarantee, Status
+from ledgermail.upkeep.sweep import Sweeper
+from ledgermail.upkeep.upkeep import PAGE
 from tests.integration.conftest import AppMaker, Ground
 from tests.integration.interruptions import Died, after, before, die
 from tests.integration.scans import OVERDUE, at

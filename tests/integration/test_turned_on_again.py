@@ -9,9 +9,9 @@ import pytest
 
 from emulator.tasks import CloudTasks
 from ledgermail.app import App
-from ledgermail.lookback import look_back
-from ledgermail.preferences import Wish, changed, changes
-from ledgermail.schedules import parse
+from ledgermail.planning.lookback import look_back
+from ledgermail.planning.schedules import parse
+from ledgermail.preferences.preferences import Wish, changed, changes
 from tests.integration.conftest import Ground
 from tests.integration.planning import HOUR, WEEKLY, Planning, a_subscriber, at
 from tests.integration.scans import MAILING, scanner_of

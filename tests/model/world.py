@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from typing_extensions import override
 
-from ledgermail import evidence, overrides, transitions
-from ledgermail.delivery import Content, Delivery, Failure, Guarantee, Stage, Status, from_document, to_document
 from ledgermail.errors import ClaimLost, WrongStatus
-from ledgermail.policy import Policy
-from ledgermail.transitions import EMAIL, WEBHOOK
+from ledgermail.ledger import evidence, overrides, transitions
+from ledgermail.ledger.delivery import Content, Delivery, Failure, Guarantee, Stage, Status, from_document, to_document
+from ledgermail.ledger.policy import Policy
+from ledgermail.ledger.transitions import EMAIL, WEBHOOK
 from tests.samples import ITEMS, LEASE, NOW, a_delivery
 
 NAMES = st.just("u1_j1")  # deliveries do not meet each other: with one, more happens to it

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from ledgermail.clock import Clock
-from ledgermail.delivery import Stage, Status
-from ledgermail.egress import LOOPBACK, Allowed
-from ledgermail.outcomes import Accepted, Outcome
-from ledgermail.transitions import EMAIL
-from ledgermail.webhook import Webhooks
+from ledgermail.delivering.outcomes import Accepted, Outcome
+from ledgermail.ledger.delivery import Stage, Status
+from ledgermail.ledger.transitions import EMAIL
+from ledgermail.webhooks.egress import LOOPBACK, Allowed
+from ledgermail.webhooks.webhook import Webhooks
 from tests.samples import NOW, a_delivery
 from tests.stack.receivers import Receiver
 

@@ -21,12 +21,12 @@ from emulator.functions import MAIN
 from emulator.inbox import Inbox
 from emulator.process import ROOT
 from emulator.tasks import CloudTasks
-from ledgermail import ids
 from ledgermail.app import App
 from ledgermail.clock import Clock
-from ledgermail.delivery import Guarantee, to_document
-from ledgermail.policy import Policy
-from ledgermail.worker import Answer
+from ledgermail.delivering.worker import Answer
+from ledgermail.ledger import ids
+from ledgermail.ledger.delivery import Guarantee, to_document
+from ledgermail.ledger.policy import Policy
 from tests.samples import ENVIRONMENT, a_delivery, a_mailing, a_user, settings
 
 JOBS = [f"j{number}" for number in range(1, 11)]

@@ -9,10 +9,10 @@ import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from ledgermail.clock import Clock
-from ledgermail.delivery import Failure
-from ledgermail.egress import LOOPBACK, PUBLIC, Address, authorities
-from ledgermail.outcomes import Accepted, Outcome, Rejected, Transient
-from ledgermail.webhook import Webhooks
+from ledgermail.delivering.outcomes import Accepted, Outcome, Rejected, Transient
+from ledgermail.ledger.delivery import Failure
+from ledgermail.webhooks.egress import LOOPBACK, PUBLIC, Address, authorities
+from ledgermail.webhooks.webhook import Webhooks
 from tests.stack.receivers import Authority, Receiver, says
 from tests.stack.telling import ACCEPTED, SECRET, TOLD, WELL, Names, tell
 

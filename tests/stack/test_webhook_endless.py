@@ -8,10 +8,10 @@ from threading import Event
 import pytest
 
 from ledgermail.clock import Clock
-from ledgermail.delivery import Failure
-from ledgermail.egress import LOOPBACK
-from ledgermail.outcomes import Transient
-from ledgermail.webhook import Webhooks
+from ledgermail.delivering.outcomes import Transient
+from ledgermail.ledger.delivery import Failure
+from ledgermail.webhooks.egress import LOOPBACK
+from ledgermail.webhooks.webhook import Webhooks
 from tests.stack.receivers import Answer, Authority, Receiver, Write
 from tests.stack.telling import ACCEPTED, SECRET, TOLD, Names, tell
 

@@ -10,10 +10,10 @@ from typing import Any
 
 from typing_extensions import override
 
-from ledgermail.content import Rendered, render
-from ledgermail.delivery import Content, Delivery, Guarantee
+from ledgermail.delivering.content import Rendered, render
+from ledgermail.ledger.delivery import Content, Delivery, Guarantee
 from ledgermail.mailing import Mailing, load
-from ledgermail.page import content_hash
+from ledgermail.planning.page import content_hash
 from ledgermail.settings import FOLDER
 from tests.samples import LINK, a_delivery, a_user
 

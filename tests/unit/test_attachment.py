@@ -15,10 +15,10 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from emulator.inbox.validation import problems
-from ledgermail.attachment import MOST_BYTES, Attachment, attachment
-from ledgermail.eligibility import Recipient
+from ledgermail.delivering.attachment import MOST_BYTES, Attachment, attachment
+from ledgermail.delivering.eligibility import Recipient
+from ledgermail.delivering.message import Message, payload
 from ledgermail.errors import ContentError
-from ledgermail.message import Message, payload
 from tests.samples import LINK, settings
 from tests.unit.digests import DAILY, SHIPMENTS, a_digest, mail, rows
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledgermail.backoff import Backoff
+from ledgermail.ledger.backoff import Backoff
 
 MINUTES = [Backoff().full_delay(attempt) / timedelta(minutes=1) for attempt in range(1, 12)]
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typing_extensions import override
 
-from ledgermail.content import SUBJECT_CHARS, Rendered, link, one_line, render
-from ledgermail.delivery import Content, Delivery, from_document, to_document
+from ledgermail.delivering.content import SUBJECT_CHARS, Rendered, link, one_line, render
 from ledgermail.errors import ContentError
+from ledgermail.ledger.delivery import Content, Delivery, from_document, to_document
 from ledgermail.mailing import Mailing
 from tests.samples import LINK, NOW, a_delivery, a_mailing, a_user, about
 

@@ -11,11 +11,13 @@ from cronsim import CronSim
 
 from deploy.table import SCHEDULES
 from emulator.process import ROOT
-from ledgermail import audience, matches, samples, status, upkeep
-from ledgermail.cost import CALLS, DELIVERY_BYTES, JOBS, PAGE, SAMPLE, SHOWN_RUNS, Usage, Volume, cost, used
-from ledgermail.delivery import Stage, Status, to_document
+from ledgermail.costs.cost import CALLS, DELIVERY_BYTES, JOBS, PAGE, SAMPLE, SHOWN_RUNS, Usage, Volume, cost, used
+from ledgermail.costs.prices import LISTED, overridden
 from ledgermail.errors import ConfigurationError
-from ledgermail.prices import LISTED, overridden
+from ledgermail.ledger.delivery import Stage, Status, to_document
+from ledgermail.planning import audience, matches
+from ledgermail.status import samples, status
+from ledgermail.upkeep import upkeep
 from tests.samples import NOW, a_delivery
 
 A_LOT = Volume(customers=100_000, runs=4, alerts=30)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledgermail.declared import Declared, refuse
-from ledgermail.delivery import Guarantee
 from ledgermail.errors import ConfigurationError
+from ledgermail.ledger.delivery import Guarantee
 
 DAY = timedelta(days=1)
 ANYTHING = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.text()) | st.just({"a": 1})

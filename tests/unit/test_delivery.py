@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledgermail.delivery import (
+from ledgermail.errors import InvalidDocument, NewerSchema
+from ledgermail.ledger.delivery import (
     DETAIL_CHARS,
     REQUIRED,
     SCHEMA_VERSION,
@@ -19,7 +20,6 @@ from ledgermail.delivery import (
     from_document,
     to_document,
 )
-from ledgermail.errors import InvalidDocument, NewerSchema
 from tests.samples import LEASE, NOW, a_delivery
 
 VALUES = st.recursive(

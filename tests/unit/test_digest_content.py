@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ledgermail.content import HTML_BYTES, render
-from ledgermail.delivery import Content
+from ledgermail.delivering.content import HTML_BYTES, render
 from ledgermail.errors import ContentError
+from ledgermail.ledger.delivery import Content
 from ledgermail.mailing import Mailing
 from tests import samples
 from tests.unit.digests import (

@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emulator.inbox.validation import problems
-from ledgermail.content import Rendered
-from ledgermail.eligibility import Recipient
+from ledgermail.delivering.content import Rendered
+from ledgermail.delivering.eligibility import Recipient
+from ledgermail.delivering.message import Message, payload
 from ledgermail.mailing import Mailing
-from ledgermail.message import Message, payload
 from tests import samples
 from tests.unit.digests import DAILY, SHIPMENTS, SHIPPED, WEEKLY, Page, items_of, jobs, mail, shown
 

@@ -7,9 +7,9 @@ from google.api_core.exceptions import DeadlineExceeded, PermissionDenied, Retry
 from google.auth.exceptions import DefaultCredentialsError
 from google.rpc.error_details_pb2 import ErrorInfo  # type: ignore[import-untyped]
 
-from ledgermail.finding import Finding, Verdict, problem, unseen
-from ledgermail.google_refusal import Service, diagnosis
-from ledgermail.sender_check import identity
+from ledgermail.doctor.finding import Finding, Verdict, problem, unseen
+from ledgermail.doctor.google_refusal import Service, diagnosis
+from ledgermail.doctor.sender_check import identity
 
 SENDER = "Alerts@mail.example.com"
 SERVICE = Service(api="x.googleapis.com", host_variable="X_EMULATOR_HOST", grant="grant it", create="create it")

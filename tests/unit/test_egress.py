@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ledgermail.clock import Clock
-from ledgermail.egress import Address, Allowed, Egress, NoAnswer, Refused, is_public
+from ledgermail.webhooks.egress import Address, Allowed, Egress, NoAnswer, Refused, is_public
 
 NETWORKS = {
     "this network": "0.0.0.0/8",

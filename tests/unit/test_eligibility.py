@@ -9,9 +9,9 @@ from email_validator import validate_email
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledgermail.addresses import PLAIN, SPECIAL, usable_address
-from ledgermail.delivery import TERMINAL, Status
-from ledgermail.eligibility import Expire, Leave, Recipient, Suppress, Verdict, judge
+from ledgermail.delivering.addresses import PLAIN, SPECIAL, usable_address
+from ledgermail.delivering.eligibility import Expire, Leave, Recipient, Suppress, Verdict, judge
+from ledgermail.ledger.delivery import TERMINAL, Status
 from tests.samples import NOW, a_delivery, a_mailing, a_user
 
 MAILING = a_mailing()

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledgermail.errors import InvalidDocument
-from ledgermail.events import RANKS, fate, parse, read_batch, read_event
-from ledgermail.suppression import Reason
+from ledgermail.events.events import RANKS, fate, parse, read_batch, read_event
+from ledgermail.events.suppression import Reason
 
 AT = 1_786_872_600
 # https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event: deliverability and engagement events.

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledgermail import transitions, webhook
-from ledgermail.delivery import TERMINAL, Delivery, Failure, Guarantee, Stage, Status
 from ledgermail.errors import ClaimLost
-from ledgermail.evidence import observe, prove
-from ledgermail.policy import Policy
-from ledgermail.transitions import EMAIL, WEBHOOK
+from ledgermail.ledger import transitions
+from ledgermail.ledger.delivery import TERMINAL, Delivery, Failure, Guarantee, Stage, Status
+from ledgermail.ledger.evidence import observe, prove
+from ledgermail.ledger.policy import Policy
+from ledgermail.ledger.transitions import EMAIL, WEBHOOK
+from ledgermail.webhooks import webhook
 from tests.samples import LEASE, NOW, REFUSED, a_delivery
 
 POLICY = Policy()

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledgermail.audience import OWN, Cohort, cohort_named
-from ledgermail.expected import made, unplanned
-from ledgermail.ids import encode_part
-from ledgermail.schedules import last_due
+from ledgermail.ledger.ids import encode_part
+from ledgermail.planning.audience import OWN, Cohort, cohort_named
+from ledgermail.planning.schedules import last_due
+from ledgermail.status.expected import made, unplanned
 from tests.integration.planning import DAILY, SHIPMENTS, at
 
 TEXT = st.text(st.characters(codec="utf-8"), min_size=1, max_size=30)

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from ledgermail import evidence, overrides, transitions
-from ledgermail.audits import Entry
-from ledgermail.delivery import Delivery, Failure, Guarantee, Stage, Status
-from ledgermail.events import RANKS
-from ledgermail.explain import FATES, Explained, Why, explain
-from ledgermail.history import EVENTS, history
-from ledgermail.outcomes import Kind
-from ledgermail.policy import Policy
-from ledgermail.suppression import Reason
-from ledgermail.wording import FAILURES, SUPPRESSIONS, failure_in_words
+from ledgermail.delivering.outcomes import Kind
+from ledgermail.events.events import RANKS
+from ledgermail.events.suppression import Reason
+from ledgermail.ledger import evidence, overrides, transitions
+from ledgermail.ledger.delivery import Delivery, Failure, Guarantee, Stage, Status
+from ledgermail.ledger.policy import Policy
+from ledgermail.support.audits import Entry
+from ledgermail.support.explain import FATES, Explained, Why, explain
+from ledgermail.support.history import EVENTS, history
+from ledgermail.support.wording import FAILURES, SUPPRESSIONS, failure_in_words
 from tests.samples import LEASE, NOW, REFUSED, a_delivery, a_mailing, a_user
 
 MINUTE = timedelta(minutes=1)

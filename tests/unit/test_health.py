@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from ledgermail.ages import Oldest
-from ledgermail.delivery import Status
-from ledgermail.gate import Gate
-from ledgermail.health import Kind, Seen, problems
-from ledgermail.run import State
-from ledgermail.runs import Account, RunCounts
+from ledgermail.delivering.gate import Gate
+from ledgermail.ledger.delivery import Status
+from ledgermail.planning.run import State
+from ledgermail.planning.runs import Account, RunCounts
+from ledgermail.status.ages import Oldest
+from ledgermail.status.health import Kind, Seen, problems
 from tests.samples import NOW, a_mailing
 
 ALERTS = a_mailing()

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledgermail import ids
 from ledgermail.errors import InvalidId
+from ledgermail.ledger import ids
 
 PART = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=300)
 

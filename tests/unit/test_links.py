@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledgermail.errors import ConfigurationError, InvalidToken
-from ledgermail.links import Links, Subscription
+from ledgermail.preferences.links import Links, Subscription
 
 OLD, NEW, NEWER = ("key-number-%d-of-more-than-32-characters" % number for number in range(3))  # noqa: UP031
 

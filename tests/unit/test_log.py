@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ledgermail import log as module
-from ledgermail.delivery import Status
+from ledgermail.ledger.delivery import Status
 from ledgermail.log import MASK, log, masked, trace
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from emulator.process import ROOT
-from ledgermail.delivery import Delivery, Status
+from ledgermail.ledger.delivery import Delivery, Status
 from ledgermail.log_table import DELIVERY, ENVELOPE, EVENTS, FIELDS, NOT_SECRET, SECRET, Event, markdown
 from tests.samples import a_delivery
 

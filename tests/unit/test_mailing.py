@@ -6,8 +6,8 @@ from shutil import copytree
 
 import pytest
 
-from ledgermail.delivery import Guarantee
 from ledgermail.errors import ConfigurationError
+from ledgermail.ledger.delivery import Guarantee
 from ledgermail.mailing import GRACES, TEMPLATES, load
 from ledgermail.settings import FOLDER
 from tests.samples import a_mailing

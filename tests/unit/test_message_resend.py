@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledgermail import ids
-from ledgermail.attachment import Attachment
-from ledgermail.content import Rendered
-from ledgermail.message_resend import KEY_CHARS, key_of, payload
+from ledgermail.delivering.attachment import Attachment
+from ledgermail.delivering.content import Rendered
+from ledgermail.ledger import ids
+from ledgermail.providers.message_resend import KEY_CHARS, key_of, payload
 from tests.samples import LINK, RENDERED, a_message, settings
 
 

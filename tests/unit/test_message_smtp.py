@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from ledgermail import ids
-from ledgermail.attachment import Attachment
-from ledgermail.content import Rendered, one_line
-from ledgermail.message import headers_of, safe_name
-from ledgermail.message_smtp import mail, recipients
+from ledgermail.delivering.attachment import Attachment
+from ledgermail.delivering.content import Rendered, one_line
+from ledgermail.delivering.message import headers_of, safe_name
+from ledgermail.ledger import ids
+from ledgermail.providers.message_smtp import mail, recipients
 from tests.samples import LINK, NOW, RENDERED, a_message, settings
 
 LINE_CHARS = 998  # RFC 5322, 2.1.1

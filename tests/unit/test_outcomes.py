@@ -3,8 +3,7 @@
 import httpx
 import pytest
 
-from ledgermail.delivery import Failure
-from ledgermail.outcomes import (
+from ledgermail.delivering.outcomes import (
     BY_ERROR,
     Accepted,
     Ambiguous,
@@ -16,6 +15,7 @@ from ledgermail.outcomes import (
     kind_of_status,
     outcome_of,
 )
+from ledgermail.ledger.delivery import Failure
 
 STATUSES = range(100, 600)
 

@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from ledgermail import transitions
-from ledgermail.delivery import Delivery, Guarantee, Stage, Status, to_document
 from ledgermail.errors import WrongStatus
-from ledgermail.overrides import REOPENABLE, cancel, reopen, vouch
-from ledgermail.policy import Policy
+from ledgermail.ledger import transitions
+from ledgermail.ledger.delivery import Delivery, Guarantee, Stage, Status, to_document
+from ledgermail.ledger.overrides import REOPENABLE, cancel, reopen, vouch
+from ledgermail.ledger.policy import Policy
 from tests.samples import ITEMS, LEASE, NOW, a_delivery
 
 POLICY = Policy()

@@ -6,9 +6,19 @@ from typing import Any
 import pytest
 from google.cloud.firestore import GeoPoint
 
-from ledgermail import ids
-from ledgermail.delivery import Guarantee, Status
-from ledgermail.page import JOB_CHARS, JOB_DEPTH, Match, Page, content_hash, owners, plan_page, read_matches, wants
+from ledgermail.ledger import ids
+from ledgermail.ledger.delivery import Guarantee, Status
+from ledgermail.planning.page import (
+    JOB_CHARS,
+    JOB_DEPTH,
+    Match,
+    Page,
+    content_hash,
+    owners,
+    plan_page,
+    read_matches,
+    wants,
+)
 from tests.samples import NOW, a_mailing, a_match, a_user
 
 MAILING = a_mailing()

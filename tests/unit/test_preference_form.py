@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledgermail import preference_page
 from ledgermail.errors import InvalidForm
-from ledgermail.links import Subscription
-from ledgermail.preference_form import is_one_click, wish_of
-from ledgermail.preferences import Wish
-from ledgermail.schedule_words import DAYS, HOURS
-from ledgermail.schedules import parse
+from ledgermail.planning.schedules import parse
+from ledgermail.preferences import preference_page
+from ledgermail.preferences.links import Subscription
+from ledgermail.preferences.preference_form import is_one_click, wish_of
+from ledgermail.preferences.preferences import Wish
+from ledgermail.preferences.schedule_words import DAYS, HOURS
 from tests.samples import settings
 from tests.unit.digests import SHIPPED
 from tests.unit.test_preferences import USERS

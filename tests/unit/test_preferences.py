@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledgermail import suppression
-from ledgermail.page import wants
-from ledgermail.preferences import GONE, UNDO, Wish, changed, changes, choices, zone_of
-from ledgermail.schedules import parse
+from ledgermail.events import suppression
+from ledgermail.planning.page import wants
+from ledgermail.planning.schedules import parse
+from ledgermail.preferences.preferences import GONE, UNDO, Wish, changed, changes, choices, zone_of
 from tests.samples import NOW, a_user
 from tests.unit.digests import SHIPPED
 

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledgermail.clock import Clock
-from ledgermail.content import Rendered
-from ledgermail.delivery import DETAIL_CHARS, Failure
-from ledgermail.eligibility import Recipient
-from ledgermail.message import Message
-from ledgermail.outcomes import Accepted, Ambiguous, Misconfigured, Outcome, Rejected, Transient
-from ledgermail.provider_http import LONGEST_HOLD
-from ledgermail.provider_sendgrid import SendGrid
+from ledgermail.delivering.content import Rendered
+from ledgermail.delivering.eligibility import Recipient
+from ledgermail.delivering.message import Message
+from ledgermail.delivering.outcomes import Accepted, Ambiguous, Misconfigured, Outcome, Rejected, Transient
+from ledgermail.ledger.delivery import DETAIL_CHARS, Failure
+from ledgermail.providers.provider_http import LONGEST_HOLD
+from ledgermail.providers.provider_sendgrid import SendGrid
 from tests.samples import LINK, settings
 
 CONTENT = Rendered("A job", "<p>A job</p>", "A job")

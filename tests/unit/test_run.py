@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledgermail import ids
-from ledgermail.audience import Cohort, Subscriber
 from ledgermail.errors import InvalidId
-from ledgermail.run import Run, members, plan_run_page, read_run, run_of
-from ledgermail.schedules import Due, last_due, parse
+from ledgermail.ledger import ids
+from ledgermail.planning.audience import Cohort, Subscriber
+from ledgermail.planning.run import Run, members, plan_run_page, read_run, run_of
+from ledgermail.planning.schedules import Due, last_due, parse
 from tests.samples import NOW
 from tests.unit.digests import DAILY, SHIPMENTS
 

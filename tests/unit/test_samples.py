@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from ledgermail.delivery import Delivery, Stage, Status
-from ledgermail.samples import Spread, figures
+from ledgermail.ledger.delivery import Delivery, Stage, Status
+from ledgermail.status.samples import Spread, figures
 from tests.samples import NOW, a_delivery
 
 

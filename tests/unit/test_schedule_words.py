@@ -5,8 +5,8 @@ from importlib.resources import files
 import pytest
 
 from ledgermail.errors import InvalidDocument
-from ledgermail.schedule_words import DAYS, HOURS, Simple, in_words, schedule_of, simple, zones_by_region
-from ledgermail.schedules import is_zone, parse
+from ledgermail.planning.schedules import is_zone, parse
+from ledgermail.preferences.schedule_words import DAYS, HOURS, Simple, in_words, schedule_of, simple, zones_by_region
 
 
 @pytest.mark.parametrize("day", DAYS)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ledgermail.errors import InvalidDocument
-from ledgermail.schedules import Due, Schedule, dues, last_due, occasion, parse, previous_due
+from ledgermail.planning.schedules import Due, Schedule, dues, last_due, occasion, parse, previous_due
 
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 TICK = timedelta(microseconds=1)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ledgermail.suppression import Cause, Reason, applies, suppressed_by
+from ledgermail.events.suppression import Cause, Reason, applies, suppressed_by
 from tests.samples import NOW, a_user
 
 HERE = "u1@example.com"

@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from ledgermail import transitions
-from ledgermail.delivery import TERMINAL, Delivery, Failure, Guarantee, Status
 from ledgermail.errors import ClaimLost, WrongStatus
-from ledgermail.policy import Policy
+from ledgermail.ledger import transitions
+from ledgermail.ledger.delivery import TERMINAL, Delivery, Failure, Guarantee, Status
+from ledgermail.ledger.policy import Policy
 from tests.samples import LEASE, NOW, REFUSED, a_delivery
 
 POLICY = Policy()

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from ledgermail import transitions
-from ledgermail.delivery import TERMINAL, UNFINISHED, Content, Delivery, Guarantee, Stage, Status
 from ledgermail.errors import ClaimLost, WrongStatus
-from ledgermail.policy import Policy
-from ledgermail.transitions import EMAIL, RENDER, WEBHOOK
+from ledgermail.ledger import transitions
+from ledgermail.ledger.delivery import TERMINAL, UNFINISHED, Content, Delivery, Guarantee, Stage, Status
+from ledgermail.ledger.policy import Policy
+from ledgermail.ledger.transitions import EMAIL, RENDER, WEBHOOK
 from tests.samples import ITEMS, LEASE, NOW, REFUSED, a_delivery
 
 POLICY = Policy(evidence_grace=timedelta(hours=1))

@@ -8,10 +8,10 @@ from datetime import timedelta, timezone
 import pytest
 
 from ledgermail.clock import Clock
-from ledgermail.delivery import Delivery, Stage, Status, from_document, to_document
-from ledgermail.outcomes import Kind, Rejected
-from ledgermail.transitions import EMAIL
-from ledgermail.webhook import BAD_SECRET, Webhooks, body, event_id, kind_of_status
+from ledgermail.delivering.outcomes import Kind, Rejected
+from ledgermail.ledger.delivery import Delivery, Stage, Status, from_document, to_document
+from ledgermail.ledger.transitions import EMAIL
+from ledgermail.webhooks.webhook import BAD_SECRET, Webhooks, body, event_id, kind_of_status
 from tests.samples import NOW, a_delivery
 
 TOLD = a_delivery(Status.IN_FLIGHT, stages={EMAIL: Stage(at=NOW, reference="m1")})

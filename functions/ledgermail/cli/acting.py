@@ -8,7 +8,7 @@ from ledgermail.cli.codes import Code, Failed
 from ledgermail.cli.deployment import deployment
 from ledgermail.cli.options import By, Json, Note, Yes, confirmed
 from ledgermail.cli.printed import print_json, print_lines
-from ledgermail.explain import Why
+from ledgermail.support.explain import Why
 
 DeliveryId = Annotated[str, typer.Argument(metavar="DELIVERY_ID", help="Its id: `why` and `show` name it.")]
 ASKED = {

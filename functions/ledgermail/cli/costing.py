@@ -10,10 +10,10 @@ import typer
 from ledgermail.cli.codes import Code, Failed
 from ledgermail.cli.options import Json
 from ledgermail.cli.printed import print_json, print_lines, print_table
-from ledgermail.cost import Estimate, Usage, Volume
-from ledgermail.cost import cost as estimated
+from ledgermail.costs.cost import Estimate, Usage, Volume
+from ledgermail.costs.cost import cost as estimated
+from ledgermail.costs.prices import LISTED, overridden
 from ledgermail.errors import ConfigurationError
-from ledgermail.prices import LISTED, overridden
 
 
 def cost(

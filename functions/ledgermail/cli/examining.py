@@ -8,12 +8,12 @@ import typer
 from ledgermail.cli.codes import Code
 from ledgermail.cli.options import Json
 from ledgermail.cli.printed import print_json, print_lines
-from ledgermail.finding import Verdict
+from ledgermail.doctor.finding import Verdict
 
 
 def doctor(as_json: Json = False) -> None:
     """Say what is wrong with a deployment, and what to do. Nothing is changed or sent. Ends with 1 when something is."""
-    from ledgermail.doctor import examine
+    from ledgermail.doctor.doctor import examine
 
     findings = examine(os.environ)
     well = all(finding.verdict is not Verdict.PROBLEM for finding in findings)

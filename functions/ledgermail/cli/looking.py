@@ -9,7 +9,7 @@ from ledgermail.cli.codes import Code, Failed
 from ledgermail.cli.deployment import deployment
 from ledgermail.cli.options import Json
 from ledgermail.cli.printed import print_facts, print_json, print_lines, print_table
-from ledgermail.delivery import Delivery, Status, to_document
+from ledgermail.ledger.delivery import Delivery, Status, to_document
 
 SHOWN_RUNS = 20
 MOST_RUNS = 1_000
@@ -24,7 +24,7 @@ def status(
     as_json: Json = False,
 ) -> None:
     """Whether the promise is kept: ages, runs, the identity, and what is wrong. Ends with 1 when something is."""
-    from ledgermail.report import as_json as told_of
+    from ledgermail.status.report import as_json as told_of
 
     found = deployment().statuses.report(runs)
     told = told_of(found)
@@ -49,9 +49,9 @@ def runs(
     as_json: Json = False,
 ) -> None:
     """The newest runs: what each intended and what became of it, counted now."""
-    from ledgermail.bill import Bill
-    from ledgermail.report import run_as_json
-    from ledgermail.runs import Runs
+    from ledgermail.planning.runs import Runs
+    from ledgermail.status.bill import Bill
+    from ledgermail.status.report import run_as_json
 
     app, bill = deployment(), Bill()
     since = app.clock.now() - timedelta(days=days)
@@ -68,7 +68,7 @@ def show(
     name: Annotated[str, typer.Argument(metavar="ID", help="A delivery's id, or a run's key.")], as_json: Json = False
 ) -> None:
     """A delivery, with what became of it in a sentence and step by step; or a run, counted."""
-    from ledgermail.ids import DELIVERY_ID
+    from ledgermail.ledger.ids import DELIVERY_ID
 
     if not DELIVERY_ID.fullmatch(name):
         return _show_run(name, as_json)
@@ -93,9 +93,9 @@ VERBS = (status, runs, show, why)
 
 
 def _show_run(run_key: str, as_json: bool) -> None:
-    from ledgermail.bill import Bill
-    from ledgermail.report import run_as_json
-    from ledgermail.runs import Runs
+    from ledgermail.planning.runs import Runs
+    from ledgermail.status.bill import Bill
+    from ledgermail.status.report import run_as_json
 
     found, bill = Runs(deployment().client), Bill()
     account = found.account(run_key, bill) if "/" not in run_key else None
@@ -139,7 +139,7 @@ def _answer(answer: Any) -> dict[str, Any]:
 
 
 def _local(at: datetime, zone: str) -> str:
-    from ledgermail.wording import zone_of
+    from ledgermail.support.wording import zone_of
 
     return f"{at.astimezone(zone_of(zone)):%Y-%m-%d %H:%M:%S}"
 

@@ -10,7 +10,7 @@ import typer
 from ledgermail.cli.codes import Code, Failed
 from ledgermail.cli.options import Json
 from ledgermail.cli.printed import print_json, print_lines
-from ledgermail.content import Rendered
+from ledgermail.delivering.content import Rendered
 from ledgermail.errors import ConfigurationError, ContentError, InvalidDocument
 from ledgermail.mailing import load
 from ledgermail.settings import FOLDER
@@ -46,7 +46,7 @@ VERBS = (preview,)
 
 
 def _preview(name: str, folder: Path, data: Path | None, out: Path) -> list[Path]:
-    from ledgermail.preview import preview
+    from ledgermail.delivering.preview import preview
 
     mailings = load(folder)
     if name not in mailings:

@@ -18,7 +18,7 @@ def prune(
     as_json: Json = False,
 ) -> None:
     """Delete what is finished and past its retention; what was deleted is counted in prunes/<id>."""
-    from ledgermail.prune import Pass
+    from ledgermail.upkeep.prune import Pass
 
     app = deployment()
     if not dry_run and not confirmed("Delete what is past its retention?", yes):

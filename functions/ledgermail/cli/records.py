@@ -16,17 +16,17 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, NoReturn
 
-from ledgermail import ids
-from ledgermail.addresses import usable_address
-from ledgermail.content import link
+from ledgermail.delivering.addresses import usable_address
+from ledgermail.delivering.content import link
 from ledgermail.errors import InvalidDocument, InvalidId
-from ledgermail.ledger import USERS
+from ledgermail.ledger import ids
+from ledgermail.ledger.ledger import USERS
 from ledgermail.mailing import Mailing
-from ledgermail.matches import MATCHES
-from ledgermail.page import read_matches
-from ledgermail.reports import REPORTS, VERSIONS
-from ledgermail.schedules import parse
-from ledgermail.wording import zone_of
+from ledgermail.planning.matches import MATCHES
+from ledgermail.planning.page import read_matches
+from ledgermail.planning.reports import REPORTS, VERSIONS
+from ledgermail.planning.schedules import parse
+from ledgermail.support.wording import zone_of
 
 MOST_DEPTH = 19  # maps and lists within each other; Firestore takes 20
 INTEGERS = range(-(2**63), 2**63)

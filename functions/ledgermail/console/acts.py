@@ -14,9 +14,9 @@ from flask import Response
 from ledgermail.console import pages
 from ledgermail.console.explaining import explained
 from ledgermail.console.visit import Visit
-from ledgermail.delivery import Delivery, Status
 from ledgermail.errors import WrongStatus
-from ledgermail.overrides import REOPENABLE
+from ledgermail.ledger.delivery import Delivery, Status
+from ledgermail.ledger.overrides import REOPENABLE
 
 VALID = timedelta(minutes=15)
 # What a page says after an act.

@@ -8,11 +8,11 @@ from itertools import product
 from google.cloud import firestore
 from google.cloud.firestore_v1.base_query import FieldFilter
 
-from ledgermail import ids
-from ledgermail.bill import Bill
 from ledgermail.console.chart import Day
-from ledgermail.delivery import TERMINAL, UNFINISHED, Status
-from ledgermail.ledger import DELIVERIES
+from ledgermail.ledger import ids
+from ledgermail.ledger.delivery import TERMINAL, UNFINISHED, Status
+from ledgermail.ledger.ledger import DELIVERIES
+from ledgermail.status.bill import Bill
 from ledgermail.store import call, count_of, ledger_errors
 
 AT_ONCE = 12  # counts under way together: one after the other they would take seconds

@@ -1,9 +1,9 @@
 """A delivery, and what became of it in words, for the pages that are about one."""
 
-from ledgermail import ids
 from ledgermail.console.visit import Visit
-from ledgermail.delivery import Delivery
-from ledgermail.question import Answer
+from ledgermail.ledger import ids
+from ledgermail.ledger.delivery import Delivery
+from ledgermail.support.question import Answer
 from ledgermail.web import Refused
 
 

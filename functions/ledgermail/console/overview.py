@@ -10,10 +10,10 @@ from ledgermail.console import pages
 from ledgermail.console.chart import chart, last_days
 from ledgermail.console.days import count_days
 from ledgermail.console.visit import Visit
-from ledgermail.health import Kind
 from ledgermail.mailing import Mailing
-from ledgermail.schedule_words import in_words
-from ledgermail.status import StatusReport
+from ledgermail.preferences.schedule_words import in_words
+from ledgermail.status.health import Kind
+from ledgermail.status.status import StatusReport
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,14 @@ from typing import Any
 
 from flask import Response
 
-from ledgermail import suppression
 from ledgermail.console import acts, pages
 from ledgermail.console.visit import Visit
-from ledgermail.delivery import Delivery
+from ledgermail.events import suppression
+from ledgermail.ledger.delivery import Delivery
 from ledgermail.mailing import Mailing
-from ledgermail.question import Answer
+from ledgermail.support.question import Answer
+from ledgermail.support.wording import SUPPRESSIONS
 from ledgermail.web import Refused
-from ledgermail.wording import SUPPRESSIONS
 
 SHOWN = 25  # deliveries
 ABOUT_CHARS = 1500  # of a question: the longest id there is

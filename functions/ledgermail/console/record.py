@@ -8,7 +8,7 @@ from google.cloud import firestore
 from ledgermail.console import pages
 from ledgermail.console.visit import Visit
 from ledgermail.store import call, ledger_errors
-from ledgermail.upkeep import PRUNES
+from ledgermail.upkeep.upkeep import PRUNES
 
 SHOWN = 20  # prunes
 

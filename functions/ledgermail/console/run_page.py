@@ -3,12 +3,12 @@
 from flask import Response
 from google.cloud.firestore_v1.base_query import FieldFilter
 
-from ledgermail import ids
 from ledgermail.console import pages
 from ledgermail.console.visit import Visit
-from ledgermail.delivery import Delivery, Status
-from ledgermail.ledger import DELIVERIES, readable
-from ledgermail.runs import RunCounts, Runs
+from ledgermail.ledger import ids
+from ledgermail.ledger.delivery import Delivery, Status
+from ledgermail.ledger.ledger import DELIVERIES, readable
+from ledgermail.planning.runs import RunCounts, Runs
 from ledgermail.store import call, ledger_errors
 from ledgermail.web import Refused
 

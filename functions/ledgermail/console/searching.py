@@ -9,14 +9,14 @@ from datetime import timedelta
 from flask import Response
 from google.cloud.firestore_v1.base_query import FieldFilter
 
-from ledgermail import ids
-from ledgermail.book import RUNS
 from ledgermail.console import pages
 from ledgermail.console.visit import Visit
-from ledgermail.delivery import Delivery
 from ledgermail.errors import InvalidId
-from ledgermail.ledger import DELIVERIES, USERS, readable
-from ledgermail.matches import MATCHES
+from ledgermail.ledger import ids
+from ledgermail.ledger.delivery import Delivery
+from ledgermail.ledger.ledger import DELIVERIES, USERS, readable
+from ledgermail.planning.book import RUNS
+from ledgermail.planning.matches import MATCHES
 from ledgermail.store import Snapshot, call, ledger_errors
 
 VALID = timedelta(hours=12)  # the field is on every page, and some stay open all day

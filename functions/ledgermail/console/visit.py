@@ -11,12 +11,12 @@ from werkzeug.exceptions import MethodNotAllowed, NotFound
 from werkzeug.routing import MapAdapter
 
 from ledgermail.app import App
-from ledgermail.bill import Bill
 from ledgermail.console import forms, pages, routes
 from ledgermail.console.forms import Asked, Form
 from ledgermail.errors import InvalidDocument, InvalidId, InvalidToken, LedgerUnavailable, NewerSchema, WrongStatus
 from ledgermail.log import log
 from ledgermail.settings import ConsoleAuth
+from ledgermail.status.bill import Bill
 from ledgermail.web import UNAVAILABLE_WAIT, Refused, anybody, serve
 
 METHODS = frozenset({"GET", "POST"})

@@ -16,7 +16,7 @@ from emulator.process import ROOT
 from emulator.tasks import CloudTasks
 from ledgermail.app import App
 from ledgermail.cli import main
-from ledgermail.delivery import Guarantee
+from ledgermail.ledger.delivery import Guarantee
 from tests.integration.conftest import AppMaker, Ground
 from tests.integration.delivering import Post
 from tests.integration.planning import SHIPPED

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ledgermail.delivery import Status
+from ledgermail.ledger.delivery import Status
 from tests.integration.cli.conftest import Call, process
 from tests.integration.conftest import Ground
 from tests.integration.delivering import JOB, Post

@@ -6,7 +6,7 @@ from shutil import copytree
 
 import pytest
 
-from ledgermail.ledger import DELIVERIES
+from ledgermail.ledger.ledger import DELIVERIES
 from ledgermail.settings import FOLDER
 from tests.integration.cli.conftest import Call
 from tests.integration.conftest import Ground

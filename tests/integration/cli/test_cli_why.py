@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ledgermail import ids
-from ledgermail.delivery import Failure, Status
+from ledgermail.ledger import ids
+from ledgermail.ledger.delivery import Failure, Status
 from tests.integration.cli.conftest import Call
 from tests.integration.delivering import JOB, Post, owed
 from tests.samples import a_match, a_user

@@ -8,7 +8,7 @@ from emulator.firestore import Firestore
 from emulator.inbox import Inbox
 from emulator.tasks import CloudTasks
 from ledgermail.cli import main
-from ledgermail.delivery import to_document
+from ledgermail.ledger.delivery import to_document
 from ledgermail.settings import SECRETS, Provider, secrets_of
 from tests.integration.doctor.conftest import NOWHERE, Examine
 from tests.samples import NOW, a_delivery, a_match, a_user

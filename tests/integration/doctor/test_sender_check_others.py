@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from emulator.inbox import DEFAULT_KEY, SMTP_USER, Inbox
-from ledgermail import sender_check_resend, sender_check_smtp
-from ledgermail.finding import Finding, Verdict
+from ledgermail.doctor import sender_check_resend, sender_check_smtp
+from ledgermail.doctor.finding import Finding, Verdict
 from tests.integration.doctor.conftest import Examine
 from tests.integration.raw_server import answering, serving
 from tests.integration.smtp_server import Action, Scripted

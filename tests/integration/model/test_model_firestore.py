@@ -9,8 +9,8 @@ from typing_extensions import override
 
 from emulator.firestore import Firestore
 from ledgermail.app import App
-from ledgermail.delivery import Delivery, to_document
 from ledgermail.errors import ClaimLost, WrongStatus
+from ledgermail.ledger.delivery import Delivery, to_document
 from tests.integration.conftest import Ground
 from tests.model.world import Verb, World
 

@@ -8,9 +8,9 @@ from threading import Event
 import pytest
 
 from emulator.inbox import Inbox
-from ledgermail import ids
 from ledgermail.app import App
-from ledgermail.worker import Answer
+from ledgermail.delivering.worker import Answer
+from ledgermail.ledger import ids
 from tests.integration.conftest import AppMaker
 from tests.integration.customers import (
     OK,

@@ -6,8 +6,8 @@ import pytest
 
 from emulator.firestore import Firestore
 from ledgermail.clock import Clock
-from ledgermail.delivery import Guarantee
-from ledgermail.worker import INFRASTRUCTURE_WAIT, Answer
+from ledgermail.delivering.worker import INFRASTRUCTURE_WAIT, Answer
+from ledgermail.ledger.delivery import Guarantee
 from tests.integration.customers import (
     OK,
     Customer,

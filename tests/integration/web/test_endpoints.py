@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from emulator.inbox import Inbox
-from ledgermail import ids
 from ledgermail.app import App
 from ledgermail.app import app as app_of_process
+from ledgermail.ledger import ids
 from ledgermail.web import BODY_BYTES
 from tests.integration.conftest import Ground
 from tests.integration.delivering import JOB, owed

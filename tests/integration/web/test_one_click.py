@@ -12,9 +12,9 @@ from typing_extensions import override
 from emulator.firestore import Firestore
 from emulator.inbox import Inbox
 from ledgermail.app import App
-from ledgermail.links import Links
-from ledgermail.preference_store import Preferences
-from ledgermail.preferences import Changes, Wish, changes
+from ledgermail.preferences.links import Links
+from ledgermail.preferences.preference_store import Preferences
+from ledgermail.preferences.preferences import Changes, Wish, changes
 from ledgermail.store import Snapshot
 from ledgermail.web import BODY_BYTES
 from tests.integration.conftest import Ground

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from ledgermail.delivery import Status
+from ledgermail.ledger.delivery import Status
 from tests.integration.conftest import Ground
 from tests.integration.delivering import owed
 from tests.integration.planning import SHIPPED

@@ -10,7 +10,7 @@ from emulator.inbox import Inbox
 from emulator.tasks import CloudTasks
 from ledgermail.app import App
 from ledgermail.clock import Clock
-from ledgermail.question import Answer
+from ledgermail.support.question import Answer
 from tests.integration.conftest import AppMaker, Ground
 from tests.integration.planning import SHIPPED, Planning
 

@@ -9,9 +9,9 @@ from emulator.firestore import Firestore
 from emulator.inbox import Inbox
 from emulator.tasks import CloudTasks
 from ledgermail.app import App
-from ledgermail.delivery import Guarantee, Status
-from ledgermail.explain import Why
-from ledgermail.ledger import DELIVERIES
+from ledgermail.ledger.delivery import Guarantee, Status
+from ledgermail.ledger.ledger import DELIVERIES
+from ledgermail.support.explain import Why
 from tests.integration.conftest import Ground
 from tests.integration.delivering import JOB, Post
 from tests.integration.why.conftest import Ask

@@ -3,8 +3,8 @@
 from datetime import timedelta
 from typing import Any
 
-from ledgermail import ids
-from ledgermail.explain import Why
+from ledgermail.ledger import ids
+from ledgermail.support.explain import Why
 from tests.integration.conftest import Ground
 from tests.integration.planning import DAY, HOUR, MONDAY, Planning, a_subscriber, at
 from tests.integration.why.conftest import Ask

@@ -5,7 +5,7 @@ import pytest
 from emulator.inbox import Inbox
 from emulator.tasks import CloudTasks
 from ledgermail.app import App
-from ledgermail.delivery import Guarantee
+from ledgermail.ledger.delivery import Guarantee
 from tests.integration.conftest import AppMaker, Ground
 from tests.integration.delivering import Post, with_guarantee
 

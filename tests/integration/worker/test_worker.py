@@ -8,11 +8,11 @@ from threading import Barrier
 import pytest
 
 from emulator.firestore import Firestore
-from ledgermail import ids
-from ledgermail.delivery import Guarantee
-from ledgermail.gate import MISCONFIGURED_WAIT, PAUSED_WAIT
-from ledgermail.outcomes import Kind
-from ledgermail.worker import Answer
+from ledgermail.delivering.gate import MISCONFIGURED_WAIT, PAUSED_WAIT
+from ledgermail.delivering.outcomes import Kind
+from ledgermail.delivering.worker import Answer
+from ledgermail.ledger import ids
+from ledgermail.ledger.delivery import Guarantee
 from tests.integration.delivering import JOB, Post, both, least
 from tests.samples import a_mailing
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from google.cloud import firestore
 
-from ledgermail import ids
 from ledgermail.app import App
-from ledgermail.delivery import Status
+from ledgermail.delivering.worker import INFRASTRUCTURE_WAIT, Answer
 from ledgermail.errors import InvalidId
-from ledgermail.worker import INFRASTRUCTURE_WAIT, Answer
+from ledgermail.ledger import ids
+from ledgermail.ledger.delivery import Status
 from tests.integration.delivering import JOB, Post, least
 from tests.integration.interruptions import after
 from tests.samples import a_mailing, a_user, about

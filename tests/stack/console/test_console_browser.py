@@ -9,8 +9,8 @@ from google.cloud import firestore
 from playwright.sync_api import Browser, Page
 
 from emulator.cloud import Cloud
-from ledgermail import ids
-from ledgermail.delivery import Status, to_document
+from ledgermail.ledger import ids
+from ledgermail.ledger.delivery import Status, to_document
 from tests.integration.delivering import owed
 from tests.integration.raw_server import answering, serving
 from tests.samples import a_match, a_user

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser
 from emulator.cloud import Cloud
 from emulator.screenshots.__main__ import seed
 from emulator.screenshots.scene import ASKED_ABOUT, FAILED_JOB, IN_DOUBT_JOB
-from ledgermail import ids
+from ledgermail.ledger import ids
 
 PHONE = 390
 LONG = "Donaudampfschifffahrtsgesellschaft" * 4

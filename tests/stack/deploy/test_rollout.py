@@ -20,9 +20,9 @@ from emulator import inbox as local_inbox
 from emulator.firestore import Firestore
 from emulator.inbox import Inbox
 from emulator.tasks import CloudTasks
-from ledgermail import ids
-from ledgermail.delivery import to_document
-from ledgermail.policy import Policy
+from ledgermail.ledger import ids
+from ledgermail.ledger.delivery import to_document
+from ledgermail.ledger.policy import Policy
 from tests.samples import ENVIRONMENT, a_delivery, a_user
 from tests.stack.deploy.serving import served
 

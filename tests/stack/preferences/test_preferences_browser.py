@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from emulator import cloud
 from emulator.cloud import PROJECT, TRIGGER_KEY, Cloud
-from ledgermail.links import Links
+from ledgermail.preferences.links import Links
 from tests.samples import a_match, a_user
 from tests.stack.inbox.test_inbox_browser import ARGUMENTS, CHROMIUM, PHONE
 

@@ -11,8 +11,8 @@ from emulator.chaos.points import POINTS, Killer, Point
 
 @pytest.mark.parametrize("place", sorted({p.call for p in POINTS} | {p.within for p in POINTS if p.within}))
 def test_the_product_has_each_of_these_calls(place: str) -> None:
-    module, *names = place.split(".")
-    assert callable(reduce(getattr, names, import_module(f"ledgermail.{module}")))
+    module, _, names = place.partition(":")
+    assert callable(reduce(getattr, names.split("."), import_module(f"ledgermail.{module}")))
 
 
 def test_a_point_within_another_call_shares_its_own_call_with_none_within_the_same() -> None:
@@ -23,7 +23,7 @@ def fates(folder: Path, seed: int, number: int) -> list[str | None]:
     (folder / "armed").touch()
     killer = Killer(folder, seed, factor=1.0)
     killer.forked(number)
-    point = Point("claim", "ledger.Ledger._write", 0.2)
+    point = Point("claim", "ledger.ledger:Ledger._write", 0.2)
     return [killer.position(point) for _ in range(200)]
 
 

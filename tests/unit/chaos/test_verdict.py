@@ -7,7 +7,7 @@ import pytest
 from emulator.chaos.verdict import Verdict, judge
 from emulator.chaos.watch import History, Seen
 from emulator.demo.scene import Scene
-from ledgermail.delivery import Guarantee
+from ledgermail.ledger.delivery import Guarantee
 
 ONCE, AGAIN = Guarantee.AT_MOST_ONCE, Guarantee.AT_LEAST_ONCE
 ALERT = Seen(mailing="job-alert", guarantee=ONCE, run_key="r", status="accepted", sent=True)

@@ -7,7 +7,7 @@ from google.cloud.firestore_v1._helpers import encode_dict
 from emulator.chaos.watch import History, allowed
 from emulator.firestore.messages import Document, Message
 from emulator.firestore.paths import DocumentName, document_name
-from ledgermail.delivery import Failure, Guarantee, Status, to_document
+from ledgermail.ledger.delivery import Failure, Guarantee, Status, to_document
 from tests.samples import a_delivery
 
 ONCE, AGAIN = Guarantee.AT_MOST_ONCE, Guarantee.AT_LEAST_ONCE

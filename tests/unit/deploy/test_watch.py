@@ -12,7 +12,7 @@ from deploy.alerts import ABSENCES, COUNTS
 from deploy.table import SCHEDULES
 from deploy.target import Target
 from ledgermail.log_table import EVENTS
-from ledgermail.status import MOST_READS
+from ledgermail.status.status import MOST_READS
 from tests.unit.deploy.conftest import commands
 from tests.unit.deploy.fake_gcloud import flags_of
 
@@ -40,8 +40,8 @@ def test_alerts_name_events_that_the_code_emits() -> None:
 
 def test_alerts_go_by_what_status_reports() -> None:
     """A filter of a field, or a value, that is not in the log would never let anything through."""
-    logged = (SOURCE / "status_web.py").read_text("utf-8").partition('"status.reported"')[2]
-    said = (SOURCE / "status.py").read_text("utf-8")
+    logged = (SOURCE / "status" / "status_web.py").read_text("utf-8").partition('"status.reported"')[2]
+    said = (SOURCE / "status" / "status.py").read_text("utf-8")
     filters = {count.name: count.only for count in COUNTS if count.only}
     assert set(filters) == {"late", "identity"}
     for name, value in re.findall(r"jsonPayload\.(\w+)=(\S+)", " ".join(filters.values())):

@@ -10,7 +10,7 @@ from google.cloud import firestore
 from werkzeug.test import TestResponse
 
 from ledgermail.app import App
-from ledgermail.audits import Entry
+from ledgermail.support.audits import Entry
 from tests.integration.conftest import Ground
 from tests.integration.web.conftest import Call
 

@@ -8,8 +8,8 @@ import pytest
 from emulator.inbox import Inbox
 from ledgermail.console import acts
 from ledgermail.console.forms import Asked
-from ledgermail.delivery import Status
-from ledgermail.gate import Gates
+from ledgermail.delivering.gate import Gates
+from ledgermail.ledger.delivery import Status
 from tests.integration.delivering import JOB, owed
 from tests.integration.web.console.operators import OURS, Operator
 from tests.samples import a_match, a_user

@@ -10,7 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from werkzeug.test import TestResponse
 
-from ledgermail.delivery import Status
+from ledgermail.ledger.delivery import Status
 from tests.integration.delivering import JOB, owed
 from tests.integration.web.console.google_hosts import Google, authority, credentials, proxy
 from tests.integration.web.console.operators import Operator

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from emulator.firestore import Firestore
-from ledgermail import ids
-from ledgermail.delivery import Content, Delivery, Failure, Status
+from ledgermail.ledger import ids
+from ledgermail.ledger.delivery import Content, Delivery, Failure, Status
 from tests.integration.delivering import JOB, owed
 from tests.integration.web.console.operators import READS, Operator
 from tests.samples import a_match, a_user

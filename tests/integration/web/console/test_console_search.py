@@ -2,7 +2,7 @@
 
 import pytest
 
-from ledgermail.delivery import Status
+from ledgermail.ledger.delivery import Status
 from tests.integration.delivering import JOB, owed
 from tests.integration.web.console.operators import OURS, Operator
 from tests.samples import a_match, a_user

@@ -8,7 +8,7 @@ from typing import Any
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from ledgermail.signature import SIGNATURE, TIMESTAMP
+from ledgermail.events.signature import SIGNATURE, TIMESTAMP
 
 AT = int(time.time()) - 60
 

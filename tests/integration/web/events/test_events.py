@@ -8,8 +8,8 @@ import pytest
 
 from emulator.firestore import Firestore
 from ledgermail.app import App
-from ledgermail.delivery import Guarantee, Stage, Status
-from ledgermail.ids import delivery_id
+from ledgermail.ledger.delivery import Guarantee, Stage, Status
+from ledgermail.ledger.ids import delivery_id
 from tests.integration.conftest import Ground
 from tests.integration.delivering import JOB, owed
 from tests.integration.web.conftest import Call

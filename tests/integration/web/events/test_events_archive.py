@@ -4,7 +4,7 @@ import pytest
 
 from ledgermail.app import App
 from ledgermail.app import app as app_of_process
-from ledgermail.delivery import Status
+from ledgermail.ledger.delivery import Status
 from tests.integration.conftest import Ground
 from tests.integration.delivering import owed
 from tests.integration.web.events.conftest import Post

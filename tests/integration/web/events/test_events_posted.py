@@ -12,7 +12,7 @@ from emulator.inbox import Inbox
 from emulator.tasks import CloudTasks
 from ledgermail.app import App
 from ledgermail.app import app as app_of_process
-from ledgermail.delivery import Guarantee
+from ledgermail.ledger.delivery import Guarantee
 from tests.integration.conftest import Ground
 from tests.integration.delivering import Post
 from tests.samples import a_user

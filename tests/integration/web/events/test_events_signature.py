@@ -9,7 +9,7 @@ import pytest
 
 from ledgermail.app import App
 from ledgermail.app import app as app_of_process
-from ledgermail.signature import AHEAD, SIGNATURE, TIMESTAMP, WINDOW
+from ledgermail.events.signature import AHEAD, SIGNATURE, TIMESTAMP, WINDOW
 from tests.integration.web.conftest import Call
 from tests.integration.web.events.signing import Signer, an_event
 

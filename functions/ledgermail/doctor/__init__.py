@@ -1,0 +1,1 @@
+"""The doctor: what is wrong with a deployment, seen from inside, and what to do about it."""

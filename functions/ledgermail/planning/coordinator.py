@@ -1,0 +1,224 @@
+"""Find the runs that are due and plan them: digests and reports.
+
+A tick looks at each mailing with a schedule, at each cohort of its users, and opens the runs whose time has come since the
+last one it knows of. It may come late, twice, or several at once: a run's key is derived from what it is, and it is created
+once; a delivery likewise. What a tick remembers (`state/plan:<mailing>`) only spares it work.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from google.cloud import firestore
+
+from ledgermail.clock import Clock
+from ledgermail.delivering.tasks import Tasks, wake_of
+from ledgermail.errors import FenceLost, InvalidDocument
+from ledgermail.log import log
+from ledgermail.mailing import Mailing, Source
+from ledgermail.planning.audience import PAGE, Audience, Cohort, Subscriber, planned_name
+from ledgermail.planning.book import STATE
+from ledgermail.planning.page import Page
+from ledgermail.planning.reports import Reports
+from ledgermail.planning.run import Run, members, plan_run_page, run_of
+from ledgermail.planning.run_store import Part, RunStore
+from ledgermail.planning.scan import new_token
+from ledgermail.planning.schedules import Due, Schedule, dues, parse, previous_due
+from ledgermail.store import call, ledger_errors
+
+PART_SIZE = 2_500  # users a part: planned in some seconds
+MOST_PARTS = 16
+STALE = timedelta(minutes=2)  # a part that nobody has worked on for so long is given out again
+MOST_MISSED = 100  # missed runs of a cohort that are recorded: after a long pause the older ones add nothing
+
+
+@dataclass
+class Report:
+    """What a tick did: runs opened or missed, deliveries created, tasks made; whether there is more to do."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    more: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coordinator:
+    """What planning runs works with."""
+
+    client: firestore.Client
+    audience: Audience
+    runs: RunStore
+    reports: Reports
+    tasks: Tasks
+    mailings: Mapping[str, Mailing]
+    clock: Clock
+    shards: int
+    time_box: timedelta
+
+    def tick(self) -> Report:
+        """Open what is due and give out again what has stopped half way. Raises LedgerUnavailable."""
+        until = self.clock.monotonic() + self.time_box.total_seconds()
+        report = Report()
+        for mailing in self.mailings.values():
+            if mailing.schedule is not None:
+                self._tick_mailing(mailing, until, report)
+        self._resume(report)
+        return report
+
+    def plan_part(self, run_key: str, number: int) -> Report:
+        """Plan a part from its cursor on until its end or the end of the time box. Raises LedgerUnavailable."""
+        until = self.clock.monotonic() + self.time_box.total_seconds()
+        report, part = Report(), self.runs.part(run_key, number)
+        mailing = self.mailings.get(part.run.mailing) if part is not None else None
+        try:
+            while part is not None and mailing is not None and not part.done and not report.more:
+                part = self._plan_part_page(mailing, part, report)
+                report.more = not part.done and self.clock.monotonic() >= until
+            if part is not None and part.done:
+                self.runs.close(run_key)
+        except FenceLost:
+            log("part.overtaken", run_key=run_key, part=number)
+        return report
+
+    def _tick_mailing(self, mailing: Mailing, until: float, report: Report) -> None:
+        state = self.client.collection(STATE).document(planned_name(mailing.name))
+        with ledger_errors("read what was planned"):
+            planned: Mapping[str, datetime] = (state.get(**call()).to_dict() or {}).get("planned", {})
+        now_planned: dict[str, datetime] = {}
+        for cohort, schedule in self._cohorts(mailing):
+            if self.clock.monotonic() >= until:
+                report.more = True
+                now_planned = {**planned, **now_planned}
+                break
+            known = planned.get(cohort.name)
+            now_planned[cohort.name] = self._open_due(mailing, cohort, schedule, known, report)
+        if now_planned != planned:  # cohorts that are no more are forgotten: nothing was missed when one comes back
+            with ledger_errors("write what was planned"):
+                state.set({"planned": now_planned}, **call())
+
+    def _cohorts(self, mailing: Mailing) -> Iterator[tuple[Cohort, Schedule]]:
+        """Each cohort with its schedule; one whose text is no schedule has the mailing's own, and is named in the log."""
+        assert mailing.schedule is not None
+        topics: list[str | None] = [*self.reports.topics()] if mailing.source is Source.REPORT else [None]
+        texts = list(self.audience.schedules(mailing.name))
+        for topic in topics:
+            own = Cohort(mailing=mailing.name, schedule=None, topic=topic, others=tuple(texts))
+            yield own, mailing.schedule
+            for text in texts:
+                yield replace(own, schedule=text, others=()), _schedule(mailing, text)
+
+    def _open_due(
+        self, mailing: Mailing, cohort: Cohort, schedule: Schedule, known: datetime | None, report: Report
+    ) -> datetime:
+        """Open the cohort's runs that came due since the last known one; until when all are known now.
+
+        A cohort that is seen for the first time has missed nothing yet.
+        """
+        now = self.clock.now()
+        oldest = now - mailing.catch_up
+        upto = known or oldest
+        for due in dues(schedule, min(upto, oldest), oldest)[-MOST_MISSED:]:
+            self._miss(run_of(cohort, schedule, due, version=None, now=now), report)
+            upto = due.at
+        open_due = dues(schedule, max(upto, oldest), now)
+        for due in open_due:
+            is_last = due is open_due[-1]
+            if not self._open(mailing, cohort, schedule, due, now if is_last else due.at, report):
+                if is_last:
+                    break  # its report may still be published
+                self._miss(run_of(cohort, schedule, due, version=None, now=now), report)
+            upto = due.at
+        return upto
+
+    def _miss(self, run: Run, report: Report) -> None:
+        self.runs.record_missed(run)
+        log("run.missed", severity="ERROR", mailing=run.mailing, due_at=run.due_at.isoformat())
+        report.counts["missed"] += 1
+
+    def _open(
+        self, mailing: Mailing, cohort: Cohort, schedule: Schedule, due: Due, published_by: datetime, report: Report
+    ) -> bool:
+        """Open one run, with its first page; False when its report was not published by then.
+
+        The last run that is due waits for a late report. What comes after a later due time is the later run's.
+        """
+        now = self.clock.now()
+        run = run_of(cohort, schedule, due, version=None, now=now)
+        if cohort.topic is not None:
+            version = self.reports.newest(cohort.topic, run.period_start, published_by)
+            before = run_of(cohort, schedule, previous_due(schedule, due), version=None, now=now)
+            if version is None or version == self.runs.version(before.key):  # one that came late was in the run before
+                report.counts["unpublished"] += 1
+                return False
+            run = replace(run, version=version)
+        subscribers = [] if self.audience.is_empty(cohort) else self.audience.page(cohort, "", "")
+        page = self._page(mailing, run, subscribers)
+        parts = self._parts(run, subscribers[-1].user_id) if len(subscribers) == PAGE else []
+        try:
+            added = self.runs.open(run, page, parts, new_token())
+        except FenceLost:  # another tick has opened it
+            return True
+        self._wake(added.page, report)
+        report.counts["opened"] += 1
+        log("run.opened", run_key=run.key, mailing=mailing.name, parts=len(parts), intended=len(added.page.deliveries))
+        for part in parts:
+            self.tasks.go_on("plan", {"run_key": run.key, "part": part.number})
+        return True
+
+    def _parts(self, run: Run, after: str) -> list[Part]:
+        """The id ranges of what comes after the first page."""
+        wanted = min(MOST_PARTS, self.audience.count(run.cohort) // PART_SIZE)
+        borders = ["", *self.audience.split(run.cohort, after, wanted)] if wanted > 1 else [""]
+        ends = [*borders[1:], ""]
+        return [
+            Part(run=run, number=number, cursor=start or after, upto=end)
+            for number, (start, end) in enumerate(zip(borders, ends, strict=True))
+        ]
+
+    def _plan_part_page(self, mailing: Mailing, part: Part, report: Report) -> Part:
+        subscribers = self.audience.page(part.run.cohort, part.cursor, part.upto)
+        moved = replace(
+            part,
+            cursor=subscribers[-1].user_id if subscribers else part.cursor,
+            done=len(subscribers) < PAGE,
+            worked_at=self.clock.now(),
+        )
+        page = self._page(mailing, part.run, subscribers)
+        planned, added = self.runs.add_page(moved, page, new_token())
+        self._wake(added, report)
+        return planned
+
+    def _page(self, mailing: Mailing, run: Run, subscribers: list[Subscriber]) -> Page:
+        """What a page of the audience is owed. Whose preferences changed of late may need a longer or shorter period."""
+        inside = members(run, subscribers)
+        changed = [m for m in inside if mailing.source is Source.MATCHES and m.since and m.since >= run.changed_after]
+        ends = {member.user_id: self.audience.covered_until(member.user_id, run.mailing) for member in changed}
+        starts = {user_id: end for user_id, end in ends.items() if end is not None}
+        return plan_run_page(mailing, run, inside, starts, now=self.clock.now(), shards=self.shards)
+
+    def _wake(self, page: Page, report: Report) -> None:
+        report.counts["created"] += len(page.deliveries)
+        report.counts["woken"] += self.tasks.wake([wake_of(delivery) for delivery in page.deliveries])
+
+    def _resume(self, report: Report) -> None:
+        """Give out again the parts that somebody has stopped working on, and close what only lacks that."""
+        now = self.clock.now()
+        for run_key, parts in self.runs.unplanned():
+            if any(part.run.mailing not in self.mailings for part in parts):
+                log("run.mailing_gone", severity="ERROR", run_key=run_key)
+                continue
+            stale = [p for p in parts if not p.done and (p.worked_at or p.run.as_of) < now - STALE]
+            report.counts["resumed"] += sum(
+                self.tasks.go_on("plan", {"run_key": run_key, "part": part.number}) for part in stale
+            )
+            if all(part.done for part in parts):
+                self.runs.close(run_key)
+
+
+def _schedule(mailing: Mailing, text: str) -> Schedule:
+    try:
+        return parse(text)
+    except InvalidDocument as error:
+        log("schedule.invalid", severity="WARNING", mailing=mailing.name, problem=str(error))
+        assert mailing.schedule is not None
+        return mailing.schedule

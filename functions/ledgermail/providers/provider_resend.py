@@ -1,0 +1,67 @@
+"""The edge to Resend: post one message under its delivery's key, so that what is asked for twice is mailed once."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import httpx
+
+from ledgermail.clock import Clock
+from ledgermail.delivering.message import Message
+from ledgermail.delivering.outcomes import Outcome, kind_of_resend, outcome_of
+from ledgermail.ledger.delivery import Failure
+from ledgermail.providers.message_resend import key_of, payload
+from ledgermail.providers.provider_http import (
+    LONGEST_HOLD,
+    WORDS_CHARS,
+    client,
+    json_object,
+    no_answer,
+    retry_after,
+    said,
+    text,
+)
+from ledgermail.settings import Settings
+
+QUOTA = "quota_exceeded"  # of a day or a month: how its error ends
+
+
+class Resend:
+    """Send Email over one pooled HTTP client. The resend package's own sets the key for the whole process."""
+
+    def __init__(self, settings: Settings, clock: Clock, transport: httpx.BaseTransport | None = None) -> None:
+        self._settings = settings
+        self._http = client(settings.resend_url, settings.secrets["RESEND_KEY"], settings, clock, transport)
+
+    def prepare(self, message: Message) -> bytes:
+        """The request for a message, before anything is claimed for it."""
+        return json.dumps(payload(message, self._settings)).encode()
+
+    def send(self, request: bytes, delivery_id: str) -> Outcome:
+        """Make one attempt. Every answer, and every way of getting none, is an outcome; nothing is raised for them.
+
+        A repeated request under the same key is answered as the first was, within 24 hours, and nothing more is sent.
+        """
+        try:
+            response = self._http.post("/emails", content=request, headers={"Idempotency-Key": key_of(delivery_id)})
+        except httpx.RequestError as error:
+            return no_answer(error)
+        answer = json_object(response)
+        name, words = _word(answer, "name"), _word(answer, "message") or text(response)
+        kind = kind_of_resend(response.status_code, name, words)
+        code = f"{response.status_code} {name}".strip()
+        failure = Failure(category=kind.value, code=said(code), detail=said(words))
+        return outcome_of(kind, failure, reference=_word(answer, "id"), hold=_hold(response, name))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+
+def _word(answer: dict[str, Any], name: str) -> str:
+    word = answer.get(name)
+    return word[:WORDS_CHARS] if isinstance(word, str) else ""
+
+
+def _hold(response: httpx.Response, name: str) -> timedelta | None:
+    return LONGEST_HOLD if name.endswith(QUOTA) else retry_after(response)

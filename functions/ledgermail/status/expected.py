@@ -1,0 +1,124 @@
+"""Runs that should exist, and do not: a due time that nothing has planned, or a planned run whose document is gone.
+
+The coordinator remembers until when it has dealt with each cohort (`state/plan:<mailing>`, one read a mailing, however many
+schedules there are). A due time after that, older than the mailing's promise, is one that it has not dealt with.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+
+from google.cloud import firestore
+
+from ledgermail.errors import InvalidDocument
+from ledgermail.mailing import Mailing, Source
+from ledgermail.planning.audience import OWN, Cohort, cohort_named, planned_name
+from ledgermail.planning.book import RUNS, STATE
+from ledgermail.planning.reports import Reports
+from ledgermail.planning.run import Run, run_of
+from ledgermail.planning.schedules import Due, Schedule, last_due, parse, previous_due
+from ledgermail.status.bill import Bill
+from ledgermail.store import call, ledger_errors
+
+Planned = Mapping[str, datetime]  # until when each cohort of a mailing has been dealt with, by its name
+MOST_LOOKED_UP = 2  # runs, or reports, of a mailing that are asked for by name
+
+
+@dataclass(frozen=True)
+class Owed:
+    """A run that a cohort has or should have, and the one before it."""
+
+    run: Run
+    before: Run
+
+
+def unplanned(mailing: Mailing, planned: Planned, now: datetime) -> Iterator[Owed]:
+    """The last run of each cohort that was due longer ago than the mailing promises and that nothing has dealt with."""
+    for name, cohort, schedule in _cohorts(mailing, planned):
+        due = last_due(schedule, now - mailing.promise)
+        if name not in planned or planned[name] < due.at:
+            yield _owed(cohort, schedule, due, now)
+
+
+def made(mailing: Mailing, planned: Planned, since: datetime, now: datetime) -> Iterator[Owed]:
+    """The last run of each cohort that was dealt with, where it was due since then."""
+    for name, cohort, schedule in _cohorts(mailing, planned):
+        until = planned.get(name, since)
+        due = last_due(schedule, until)
+        if due.at == until and until > since:  # else nothing was due: it is only known that far
+            yield _owed(cohort, schedule, due, now)
+
+
+def _cohorts(mailing: Mailing, planned: Planned) -> Iterator[tuple[str, Cohort, Schedule]]:
+    """Those that the coordinator knows; and of matches those without a schedule of their own, whom it always knows."""
+    assert mailing.schedule is not None
+    names = dict.fromkeys([*([OWN] if mailing.source is Source.MATCHES else []), *planned])
+    for name in names:
+        cohort = cohort_named(mailing.name, name)
+        if cohort is not None:
+            yield name, cohort, _schedule(mailing.schedule, cohort)
+
+
+def _schedule(own: Schedule, cohort: Cohort) -> Schedule:
+    """As the coordinator reads it: what is no schedule stands for the mailing's own."""
+    try:
+        return own if cohort.schedule is None else parse(cohort.schedule)
+    except InvalidDocument:
+        return own
+
+
+def _owed(cohort: Cohort, schedule: Schedule, due: Due, now: datetime) -> Owed:
+    run = run_of(cohort, schedule, due, version=None, now=now)
+    return Owed(run, run_of(cohort, schedule, previous_due(schedule, due), version=None, now=now))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Expected:
+    """What is asked for runs that should exist. Every method raises LedgerUnavailable."""
+
+    client: firestore.Client
+    reports: Reports
+
+    def planned(self, mailing: Mailing, bill: Bill) -> Planned:
+        """What the coordinator remembers of a mailing with a schedule; one read."""
+        bill.one()
+        with ledger_errors("read what was planned"):
+            state = self.client.collection(STATE).document(planned_name(mailing.name)).get(**call())
+        planned: Planned = (state.to_dict() or {}).get("planned", {})
+        return planned
+
+    def never_made(self, mailing: Mailing, planned: Planned, now: datetime, bill: Bill) -> Sequence[Run]:
+        """The runs that are overdue. That of a report costs up to two reads: without a new version it is not owed yet."""
+        overdue = list(unplanned(mailing, planned, now))
+        if mailing.source is Source.MATCHES:
+            return [owed.run for owed in overdue]
+        return [owed.run for owed in overdue[:MOST_LOOKED_UP] if self._is_published(owed, now, bill)]
+
+    def gone(
+        self,
+        mailing: Mailing,
+        planned: Planned,
+        seen: Collection[str],
+        since: datetime,
+        now: datetime,
+        bill: Bill,
+    ) -> Sequence[Run]:
+        """The runs that were planned and are not there: neither among those `seen` since then nor, by name, at a read each."""
+        unseen = (owed.run for owed in made(mailing, planned, since, now) if owed.run.key not in seen)
+        return [run for run in islice(unseen, MOST_LOOKED_UP) if not self._run(run.key, bill)]
+
+    def _is_published(self, owed: Owed, now: datetime, bill: Bill) -> bool:
+        """Whether there is a version for this run, and not the one that the run before it has taken."""
+        assert owed.run.topic is not None
+        version = self.reports.newest(owed.run.topic, owed.run.period_start, now)
+        bill.one()
+        return version is not None and version != (self._run(owed.before.key, bill) or {}).get("version")
+
+    def _run(self, run_key: str, bill: Bill) -> Mapping[str, object] | None:
+        bill.one()
+        with ledger_errors("read a run"):
+            document: Mapping[str, object] | None = (
+                self.client.collection(RUNS).document(run_key).get(**call()).to_dict()
+            )
+        return document

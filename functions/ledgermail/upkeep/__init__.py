@@ -1,0 +1,1 @@
+"""Upkeep: what got stuck goes on, and what is old goes."""
