@@ -152,19 +152,27 @@ class Question:
         """A digest, or the reports of each of the person's topics: the last that were due, or those of a date."""
         wanted = asked(about, person, self.now)
         if about.day:
-            documents = self._documents([ids.run_delivery_id(person.user_id, one.occasion) for one in wanted])
-            found = zip(wanted, documents, strict=True)
-            return [self._explained(d, person) if d.exists else self._no_mail(person, about, one) for one, d in found]
+            return self._of_occasions(person, about, wanted)
         newest = self._newest(person, about, len(wanted))
         due = max((one.due.at for one in wanted if one.due), default=self.now)
         current = {one.topic: one for one in newest if one.period_end and one.period_end >= due}
-        told = [
-            self._of(current[one.topic], person) if one.topic in current else self._no_mail(person, about, one)
-            for one in wanted
-        ]
-        if newest and not current:
+        others = [one for one in wanted if one.topic not in current]
+        told = [self._of(current[one.topic], person) for one in wanted if one.topic in current]
+        if about.mailing.source is Source.REPORT:  # the newest may be of topics that they have chosen no more
+            told += self._of_occasions(person, about, others)
+        else:
+            told += [self._no_mail(person, about, one) for one in others]
+        if newest and not current and not any(one.delivery for one in told):
             told.append(Told(self._of(newest[0], person).explained, before=True))
         return told
+
+    def _of_occasions(self, person: Person, about: Named, wanted: Sequence[Asked]) -> list[Told]:
+        """Those whose deliveries have exactly these ids."""
+        if not wanted:
+            return []
+        documents = self._documents([ids.run_delivery_id(person.user_id, one.occasion) for one in wanted])
+        found = zip(wanted, documents, strict=True)
+        return [self._explained(d, person) if d.exists else self._no_mail(person, about, one) for one, d in found]
 
     def _no_mail(self, person: Person, about: Named, one: Asked) -> Told:
         if person.document is None:

@@ -19,6 +19,7 @@ from ledgermail.planning.schedules import Due, Schedule, dues, last_due, occasio
 from ledgermail.support.absence import Person
 
 DAY = timedelta(days=1)
+YEARS = range(1970, 9000)  # in which days can be counted forwards and back
 DATED = re.compile(r"(?P<day>\d{4}-\d\d-\d\d(T\d\d(:|%3A)\d\d)?)(:(?P<rest>.+))?", re.ASCII | re.DOTALL)
 LONGEST_WAIT = timedelta(days=400)  # in which the next due time is looked for: beyond, it is not told
 
@@ -51,8 +52,10 @@ def named(subject: str, mailings: Mapping[str, Mailing]) -> Named | None:
         return None
     day, rest = (unquote(written["day"]), written["rest"] or "") if written else ("", "")
     try:
-        day_of(day)
+        start = day_of(day)
     except ValueError:
+        return None
+    if start is not None and start.year not in YEARS:
         return None
     return Named(mailings[name], day, tuple(unquote(part) for part in rest.split(":") if part))
 
@@ -69,7 +72,7 @@ def asked(about: Named, person: Person, now: datetime) -> list[Asked]:
     if mailing.source is Source.REPORT:
         chosen = person.preferences(mailing.name).get("topics")
         known = [topic for topic in chosen if isinstance(topic, str) and topic] if isinstance(chosen, list) else []
-        topics = [rest.pop(0)] if rest else [*known] or [None]
+        topics = [rest.pop(0)] if rest else [*dict.fromkeys(known)] or [None]
     own, schedule = _schedule(mailing, person, rest[0] if rest else "")
     due = _due(schedule, about.day, now)
     return [

@@ -139,3 +139,9 @@ def test_whose_time_is_covered_by_another_schedule_is_owed_nothing(planning: Pla
 def test_text_that_is_no_date_is_taken_for_a_job(planning: Planning, ask: Ask) -> None:
     planning.subscribe("ada")
     assert ask("ada", "daily-digest:sometime", at(0) + HOUR).why is Why.NOT_MATCHED
+
+
+def test_a_day_at_the_end_of_time_is_answered_too(planning: Planning, ask: Ask) -> None:
+    planning.subscribe("ada")
+    for day in ("0001-01-01", "9999-12-31"):
+        assert ask("ada", f"daily-digest:{day}", at(0)).delivery is None
