@@ -139,8 +139,7 @@ def _pending(case: Case) -> Explained:
     turn = f"is due since {case.at(next_at)} and waits for its turn" if due else f"is due on {case.at(next_at)}"
     held = "".join(f"; {words}" for words in (case.held, case.outlook) if words)
     if EMAIL in delivery.stages:
-        taken = f"was taken by the provider on {case.at(delivery.stages[EMAIL].at)}"
-        return case.told(Why.RETRYING, "Probably", f"{taken}; telling the customer's webhook {turn}")
+        return _taken(case, Why.RETRYING, f"; telling the customer's webhook {turn}")
     again = f", since {_who(case, 'retry')} had it tried again on {case.at(delivery.reopened_at)}"
     opened = again if delivery.reopened_at else ""
     if delivery.last_error is None or (delivery.reopened_at and delivery.first_attempt_at is None):
@@ -158,18 +157,21 @@ def _in_flight(case: Case) -> Explained:
     lease = case.at(delivery.lease_expires_at)
     over = delivery.lease_expires_at is not None and delivery.lease_expires_at <= case.now
     if EMAIL in delivery.stages:
-        told = (
-            f"was taken by the provider on {case.at(delivery.stages[EMAIL].at)}; the customer's webhook is being told"
-        )
-        return case.told(Why.SENDING, "Probably", told)
+        return _taken(case, Why.SENDING, "; the customer's webhook is being told")
+    maybe = f"may have been sent on {case.at(delivery.doubted_at)}, and " if delivery.doubted_at else ""
     if over:
         told = f"was to be sent by a worker that gave no answer until {lease}; the next sweep decides what follows"
-        return case.told(Why.SENDING, "Nobody knows yet", told)
+        return case.told(Why.SENDING, "Nobody knows yet", f"{maybe}{told}")
     told = f"is being sent right now, as attempt {delivery.attempt}, by a worker that has until {lease}"
-    return case.told(Why.SENDING, "Not yet", told)
+    return case.told(Why.SENDING, "Nobody knows yet" if maybe else "Not yet", f"{maybe}{told}")
 
 
 def _accepted(case: Case) -> Explained:
+    return _taken(case, Why.ACCEPTED, _webhook(case))
+
+
+def _taken(case: Case, untold: Why, webhook: str) -> Explained:
+    """The provider has it: what its events say, and what became of the webhook; `untold` where there are no events."""
     delivery, email = case.delivery, case.delivery.stages.get(EMAIL)
     vouched = email is not None and email.reference == VOUCHED
     taken_at = email.at if email else delivery.settled_at
@@ -181,14 +183,14 @@ def _accepted(case: Case) -> Explained:
         who = _who(case, "settle")
         return case.told(Why.ACCEPTED, "Yes", f"has arrived, as {who} said on {case.at(taken_at)}")
     if kind is None:
-        return case.told(Why.ACCEPTED, "Probably", f"{taken}; {UNTOLD}{_webhook(case)}")
+        return case.told(untold, "Probably", f"{taken}; {UNTOLD}{webhook}")
     why, answer, words = FATES[kind]
     delivered = delivery.events.get("delivered")
     told = words.format(at=case.at(delivery.events[kind]))
     if kind != "delivered":
         first = f"was delivered on {case.at(delivered)}" if answer == "Yes" and delivered else taken
         told = f"{first}; {told}"
-    return case.told(why, answer, f"{told}{_webhook(case)}")
+    return case.told(why, answer, f"{told}{webhook}")
 
 
 UNTOLD = "whether it was delivered is not told yet"
@@ -223,19 +225,32 @@ def _ended(case: Case) -> Explained:
     delivery, at = case.delivery, case.at(case.delivery.settled_at)
     reason = failure_in_words(delivery.last_error)
     category = delivery.last_error.category if delivery.last_error else ""
+    maybe = _maybe_sent(case)
+    answer, again = ("Nobody knows", " again") if maybe else ("No", "")
     if delivery.status is Status.CANCELLED:
         note = next((f" ({act.note})" for act in case.acts if act.action == "cancel" and act.note), "")
-        return case.told(Why.CANCELLED, "No", f"was called off by {_who(case, 'cancel')} on {at}{note}")
+        return case.told(Why.CANCELLED, answer, f"was called off by {_who(case, 'cancel')} on {at}{note}{maybe}")
     if delivery.status is Status.EMPTY:
-        return case.told(Why.EMPTY, "No", f"was not sent, as on {at} there was nothing to say")
+        return case.told(Why.EMPTY, answer, f"was not sent{again}, as on {at} there was nothing to say{maybe}")
     if delivery.status is Status.EXPIRED:
-        maybe = f"; it may have been sent on {case.at(delivery.doubted_at)}" if delivery.doubted_at else ""
-        given_up = f"was given up on {at} after {case.attempts()}: {reason}{maybe}"
-        return case.told(Why.EXPIRED, "Nobody knows" if maybe else "No", given_up)
+        return case.told(Why.EXPIRED, answer, f"was given up on {at} after {case.attempts()}: {reason}{maybe}")
     if delivery.status is Status.SUPPRESSED:
         why = Why.UNSUBSCRIBED if category == "unsubscribed" else Why.SUPPRESSED
-        return case.told(why, "No", f"was not sent, as on {at} {reason}")
-    return case.told(Why.REJECTED, "No", f"was not sent, on {at}: {reason}")
+        return case.told(why, answer, f"was not sent{again}, as on {at} {reason}{maybe}")
+    return case.told(Why.REJECTED, answer, f"was not sent{again}, on {at}: {reason}{maybe}")
+
+
+def _maybe_sent(case: Case) -> str:
+    """That it may have been sent all the same, as an answer was lost and stays so; empty where none was.
+
+    A refusal of the only attempt is the answer to it, if a late one. What was reopened does not keep its doubt: its audit does.
+    """
+    delivery, failure = case.delivery, case.delivery.last_error
+    if delivery.doubted_at is not None:
+        answered = failure is not None and failure.category == "rejected" and delivery.attempt == 1
+        return "" if answered else f"; it may have been sent on {case.at(delivery.doubted_at)}"
+    before = next((act for act in case.acts if act.action == "retry" and act.before == Status.UNKNOWN), None)
+    return f"; it may have been sent before {before.who} had it tried again on {case.at(before.at)}" if before else ""
 
 
 def _who(case: Case, action: str) -> str:
