@@ -17,12 +17,13 @@ from ledgermail.console.visit import Visit
 from ledgermail.errors import WrongStatus
 from ledgermail.ledger.delivery import Delivery, Status
 from ledgermail.ledger.overrides import REOPENABLE
+from ledgermail.ledger.transitions import EMAIL
 
 VALID = timedelta(minutes=15)
 # What a page says after an act.
 DONE: Mapping[str, str] = {
     "retry": "It is tried again: the next attempt is on its way.",
-    "cancel": "It is called off, and will not be sent.",
+    "cancel": "It is called off: nothing more is sent.",
     "settle": "It is on record as accepted, on your word.",
     "lift": "The suppression is lifted: mail goes to them again.",
 }
@@ -50,13 +51,20 @@ CANCEL = Act(
     "cancel",
     "Call it off",
     "Call this delivery off?",
-    "It becomes cancelled, and is not sent. You can have it tried again later.",
+    "It becomes cancelled, and is not sent any more. You can have it tried again later.",
 )
 SETTLE = Act(
     "settle",
     "Mark as settled",
     "Mark this delivery as settled?",
     "It becomes accepted, on your word that the mail arrived. It is not sent again.",
+)
+CANCEL_WEBHOOK = Act(
+    "cancel",
+    "Call its webhook off",
+    "Call the webhook of this delivery off?",
+    "The provider has taken the mail already, and it arrives or not as if nothing had been done. The delivery becomes "
+    "accepted, and the customer's webhook is not told.",
 )
 LIFT = Act(
     "lift",
@@ -86,9 +94,14 @@ def offered(delivery: Delivery) -> list[Act]:
     in_doubt = delivery.doubted_at is not None and delivery.status not in {Status.IN_FLIGHT, Status.ACCEPTED}
     return [
         *([RETRY] if delivery.status in REOPENABLE else []),
-        *([CANCEL] if delivery.status is Status.PENDING else []),
+        *([_cancel(delivery)] if delivery.status is Status.PENDING else []),
         *([SETTLE] if delivery.status is Status.UNKNOWN or in_doubt else []),
     ]
+
+
+def _cancel(delivery: Delivery) -> Act:
+    """What can be called off: the mail, or where that is on record its webhook alone."""
+    return CANCEL_WEBHOOK if EMAIL in delivery.stages else CANCEL
 
 
 def override(visit: Visit, delivery_id: str, act: str) -> Response:
@@ -98,7 +111,7 @@ def override(visit: Visit, delivery_id: str, act: str) -> Response:
     if found is None:
         raise WrongStatus(f"it is {delivery.status} now, and that cannot be done to it: {answer.sentence.rstrip('.')}")
     operations = visit.app.operations
-    verb = {RETRY: operations.retry, CANCEL: operations.cancel, SETTLE: operations.settle}[found]
+    verb = {"retry": operations.retry, "cancel": operations.cancel, "settle": operations.settle}[found.name]
     return _asked_or_done(
         visit,
         found,
@@ -129,11 +142,16 @@ def lift(visit: Visit, user_id: str) -> Response:
         visit,
         LIFT,
         target=user_id,
-        state=str(user["suppressed"]),
+        state=as_it_stands(user["suppressed"]),
         do=lambda note: visit.app.operations.lift(user_id, by=visit.who, note=note),
         back=("recipient", {"user_id": user_id}),
         sentence="",
     )
+
+
+def as_it_stands(field: object) -> str:
+    """A field in words that are the same wherever it is read: a map of Firestore's comes in another order to each process."""
+    return str(sorted(field.items()) if isinstance(field, dict) else field)
 
 
 def gate(visit: Visit, act: str) -> Response:

@@ -36,6 +36,7 @@ def show(visit: Visit, user_id: str) -> Response:
         mailings=[_row(mailing, user or {}, newest) for mailing in app.mailings.values()],
         suppressed=_suppressed(user or {}),
         newest=newest,
+        only_newest=len(newest) == SHOWN,
         entries=[entry for entry in entries if entry.action == "lift"],
         about=about,
         answer=_answer(visit, user_id, about) if about else None,

@@ -9,7 +9,7 @@ from emulator.inbox import Inbox
 from ledgermail.console import acts
 from ledgermail.console.forms import Asked
 from ledgermail.delivering.gate import Gates
-from ledgermail.ledger.delivery import Status
+from ledgermail.ledger.delivery import Stage, Status
 from tests.integration.delivering import JOB, owed
 from tests.integration.web.console.operators import OURS, Operator
 from tests.samples import a_match, a_user
@@ -164,3 +164,20 @@ def test_a_token_is_for_one_operator_one_act_one_delivery_as_it_stood_and_a_quar
     good = make(Asked("local", "retry", JOB, "rejected:0"), now)
     assert [operator.post(*RETRY, token=good).status_code for _ in range(2)] == [303, 409]
     assert len(operator.audits()) == 1
+
+
+def test_of_a_mail_that_was_taken_only_the_webhook_is_called_off(operator: Operator) -> None:
+    having(operator, Status.PENDING)
+    taken = owed(stages={"email": Stage(at=datetime.now(UTC), reference="m1")}, attempt=1)
+    operator.ground.delivery(taken)
+    asked = operator.get("deliveries", JOB, "cancel").text
+    assert ("It becomes cancelled" in asked, "becomes accepted" in asked) == (False, True)
+    assert operator.confirm("deliveries", JOB, "cancel").status_code == 303
+    assert operator.status(JOB) == "accepted"
+    assert "will not be sent" not in operator.get("deliveries", JOB, query="?done=cancel").text
+
+
+def test_how_a_suppression_stands_is_the_same_to_every_instance() -> None:
+    bounced = {"reason": "bounce", "at": datetime.now(UTC), "event": "e1"}
+    assert acts.as_it_stands(bounced) == acts.as_it_stands(dict(reversed(bounced.items())))
+    assert acts.as_it_stands(bounced) != acts.as_it_stands(bounced | {"reason": "invalid"})

@@ -148,3 +148,19 @@ def test_a_ledger_that_does_not_answer_is_a_page_that_says_so(operator: Operator
     answer = operator.get("record")
     assert (answer.status_code, "Retry-After" in answer.headers) == (503, True)
     assert "the ledger does not answer" in answer.text.lower()
+
+
+@pytest.mark.parametrize("missing", ["name", "email", "timezone", "mailings"])
+def test_a_recipient_of_whom_little_is_known_has_a_page(missing: str, operator: Operator) -> None:
+    user = a_user()
+    del user[missing]
+    operator.ground.user("u1", user)
+    assert operator.get("recipients", "u1").status_code == 200
+
+
+def test_what_lies_behind_the_newest_deliveries_is_not_said_to_be_none(operator: Operator) -> None:
+    operator.ground.user("u1", a_user())
+    operator.ground.put([owed(f"k{number}") for number in range(24)])
+    assert "none of late" not in operator.get("recipients", "u1").text
+    operator.ground.put([owed("k24")])
+    assert "none of late" in operator.get("recipients", "u1").text
