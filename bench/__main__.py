@@ -27,7 +27,7 @@ def main() -> None:
         "deliver": lambda: _on_ground(lambda fresh: delivering.measure(fresh, rounds, count)),
         "grow": lambda: _on_ground(lambda fresh: growth.measure(fresh, rounds, options.sizes)),
         "dispatch": lambda: dispatch.measure(count),
-        "events": lambda: _on_ground(lambda fresh: absorbed.measure(fresh, rounds)),
+        "events": lambda: _on_ground(lambda fresh: absorbed.measure(fresh, options.events)),
         "post-office": lambda: _on_ground(lambda fresh: post_office.measure(fresh, rounds, count)),
     }
     found = list(_measured({name: sections[name] for name in options.sections or sections}))
@@ -41,6 +41,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("sections", nargs="*", help="cold, deliver, grow, dispatch, events, post-office")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--deliveries", type=int, default=400)
+    parser.add_argument("--events", type=int, default=10_000, help="deliveries whose events are absorbed")
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000])
     parser.add_argument("--out", type=Path, default=HERE)
     return parser.parse_args()
