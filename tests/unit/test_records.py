@@ -68,9 +68,12 @@ WRONG = [
     (Kind.MATCHES, {"user_id": "a/b"}, "user_id: cannot be a document id"),
     (Kind.MATCHES, {"job_id": ""}, "job_id: is empty"),
     (Kind.MATCHES, {"matched_at": "2026-08-16T10:00:00"}, "matched_at: has no time zone"),
+    (Kind.MATCHES, {"matched_at": "0001-01-01T00:00:00+14:00"}, "matched_at: is in no year from 1 to 9999 of UTC"),
+    (Kind.MATCHES, {"matched_at": "9999-12-31T23:59:59-14:00"}, "matched_at: is in no year from 1 to 9999 of UTC"),
     (Kind.MATCHES, {"match_id": ".."}, "match_id: cannot be a document's id"),
     (Kind.MATCHES, {"job": {"title": "x", "salary": 2**63}}, "job.salary: is a whole number of more than 64 bits"),
     (Kind.MATCHES, {"job": {"title": "x", "": 1}}, "job.'': cannot be the name of a field"),
+    (Kind.MATCHES, {"job": {"title": "x", "n" * 1_501: 1}}, "job.'nnnnnnnnnnnnnnnnnnnn'...: is longer than the name"),
     (Kind.MATCHES, {"job": {"title": "x", "rows": [[1]]}}, "job.rows.[0]: is a list in a list"),
     (Kind.REPORTS, {"rows": {}}, "rows: must be a list of maps"),
     (Kind.REPORTS, {"rows": [1]}, "rows: must be a list of maps"),
@@ -78,6 +81,7 @@ WRONG = [
     (Kind.REPORTS, {"topic": "a/b"}, "topic: cannot be a document's id"),
     (Kind.REPORTS, {"version": 1}, "version: must be text"),
     (Kind.REPORTS, {"rows": [{"a": "\ud800"}]}, "rows.[0].a: has a lone surrogate"),
+    (Kind.REPORTS, {"rows": [{"a": 1}] * 100_001}, "takes 1000015 bytes in Firestore, and a document may have 1000000"),
 ]  # fmt: skip
 
 

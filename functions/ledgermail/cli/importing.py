@@ -87,19 +87,28 @@ class Import:
         elif len(self.told) < MOST_TOLD:
             self.told.append({"line": line.number, "problem": problem})
 
+    @property
+    def _kept_whole(self) -> bool:
+        """Whether what is there is left as it is."""
+        return self.kind is Kind.REPORTS
+
+    def _there(self, references: list[firestore.DocumentReference]) -> set[str]:
+        """The paths of those that exist; a read each."""
+        asked = self.app.client.get_all(references, field_paths=["user_id"], **call()) if references else ()
+        return {snapshot.reference.path for snapshot in asked if snapshot.exists}
+
     def _commit(self, records: list[Record]) -> None:
         client = self.app.client
         found = [(client.document(*record.path), record) for record in records]
-        there: set[str] = set()
         with ledger_errors("import"):
-            if self.kind is Kind.REPORTS and found:
-                asked = client.get_all([reference for reference, _ in found], field_paths=["published_at"], **call())
-                there = {snapshot.reference.path for snapshot in asked if snapshot.exists}
+            there = self._there([reference for reference, record in found if record.stamped or self._kept_whole])
             batch = client.batch()
             for reference, record in found:
                 if reference.path not in there:
                     stamp = {record.stamped: firestore.SERVER_TIMESTAMP} if record.stamped else {}
                     batch.set(reference, {**record.document, **stamp}, merge=self.kind is Kind.USERS)
+                elif not self._kept_whole:  # with the time of the first writing: of another it would be found anew
+                    batch.update(reference, dict(record.document))
             if len(batch):
                 batch.commit(**call())
         self.written += len(batch)

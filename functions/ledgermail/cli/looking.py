@@ -44,7 +44,7 @@ def status(
 
 def runs(
     limit: Annotated[int, typer.Option(min=1, max=MOST_RUNS, help="At most so many, the newest first.")] = SHOWN_RUNS,
-    days: Annotated[int, typer.Option(min=1, help="Those opened in so many days.")] = 2,
+    days: Annotated[int, typer.Option(min=1, max=3_650, help="Those opened in so many days.")] = 2,
     mailing: Annotated[str, typer.Option(help="Of one mailing only.")] = "",
     as_json: Json = False,
 ) -> None:
@@ -55,8 +55,9 @@ def runs(
 
     app, bill = deployment(), Bill()
     since = app.clock.now() - timedelta(days=days)
-    accounts = Runs(app.client).accounts(since, limit, bill)
-    counted = [Runs(app.client).counted(one, bill) for one in accounts if mailing in ("", one.mailing)]
+    newest = Runs(app.client).accounts(since, MOST_RUNS if mailing else limit, bill)
+    accounts = [one for one in newest if mailing in ("", one.mailing)][:limit]
+    counted = [Runs(app.client).counted(one, bill) for one in accounts]
     told = [run_as_json(one) for one in counted]
     if as_json:
         print_json({"runs": told, "cost": {"reads": bill.reads}})

@@ -23,6 +23,7 @@ from ledgermail.errors import (
 )
 
 ANYWHERE = "--local"  # may stand behind the verb, too
+USAGE_ERROR: Any = typer.BadParameter.__base__  # what the arguments make no sense by, which typer gives no name
 PLAIN = {"rich_markup_mode": None, "pretty_exceptions_enable": False, "add_completion": False}
 
 
@@ -44,6 +45,10 @@ class Verbs(TyperGroup):
             problems, code = failed.problems, failed.code
         except LedgermailError as error:
             problems, code = _problems(error)
+        except USAGE_ERROR as error:
+            if not ctx.obj["as_json"]:
+                raise
+            problems, code = (error.format_message(),), Code.USAGE
         if ctx.obj["as_json"]:
             print_json({"error": problems, "code": code})
         else:

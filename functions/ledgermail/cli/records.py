@@ -28,6 +28,9 @@ from ledgermail.planning.reports import REPORTS, VERSIONS
 from ledgermail.planning.schedules import parse
 from ledgermail.support.wording import zone_of
 
+MOST_BYTES = 1_000_000  # of a document's fields; with its name Firestore takes 1 MiB
+MOST_NAME_BYTES = 1_500
+NUMBER_BYTES, TEXT_BYTES = 8, 1  # of a number or a time; that a text takes besides its own
 MOST_DEPTH = 19  # maps and lists within each other; Firestore takes 20
 INTEGERS = range(-(2**63), 2**63)
 SOME_TIME = datetime(2000, 1, 1, tzinfo=UTC)  # stands for the one that is yet to come
@@ -64,6 +67,8 @@ def read_record(kind: Kind, line: bytes, mailings: Mapping[str, Mailing]) -> Rec
     except InvalidId as error:
         raise InvalidDocument(str(error)) from error
     _storable(record.document, "", 0)
+    if (size := _bytes(record.document)) > MOST_BYTES:
+        raise InvalidDocument(f"takes {size} bytes in Firestore, and a document may have {MOST_BYTES}")
     return record
 
 
@@ -177,7 +182,10 @@ def _time(fields: Fields, name: str, place: str = "") -> datetime:
         raise InvalidDocument(f"{place}{name}: must be a time in ISO 8601") from error
     if at.tzinfo is None:
         raise InvalidDocument(f"{place}{name}: has no time zone")
-    return at
+    try:
+        return at.astimezone(UTC)
+    except OverflowError as error:
+        raise InvalidDocument(f"{place}{name}: is in no year from 1 to 9999 of UTC") from error
 
 
 def _key(text: str, name: str) -> str:
@@ -194,9 +202,8 @@ def _storable(value: Any, place: str, depth: int) -> None:
         raise InvalidDocument(f"{place}: has maps or lists within each other more than {MOST_DEPTH} deep")
     if isinstance(value, dict):
         for name, within in value.items():
-            if not name or (name.startswith("__") and name.endswith("__")):
-                raise InvalidDocument(f"{place}{name!a}: cannot be the name of a field")
             _storable(name, f"{place}{name!a}", depth)
+            _nameable(name, place)
             _storable(within, f"{place}{name}.", depth + 1)
     elif isinstance(value, list):
         for position, within in enumerate(value):
@@ -207,3 +214,21 @@ def _storable(value: Any, place: str, depth: int) -> None:
         raise InvalidDocument(f"{place.rstrip('.')}: has a lone surrogate")
     elif isinstance(value, int) and value not in INTEGERS:
         raise InvalidDocument(f"{place.rstrip('.')}: is a whole number of more than 64 bits")
+
+
+def _nameable(name: str, place: str) -> None:
+    if not name or (name.startswith("__") and name.endswith("__")):
+        raise InvalidDocument(f"{place}{name!a}: cannot be the name of a field")
+    if len(name.encode()) > MOST_NAME_BYTES:
+        raise InvalidDocument(f"{place}{name[:20]!a}...: is longer than the name of a field may be")
+
+
+def _bytes(value: Any) -> int:
+    """What a value counts for by Firestore's rules: a number has 8 bytes there, and may have one in a line."""
+    if isinstance(value, dict):
+        return sum(_bytes(name) + _bytes(within) for name, within in value.items())
+    if isinstance(value, list):
+        return sum(map(_bytes, value))
+    if isinstance(value, str):
+        return len(value.encode()) + TEXT_BYTES
+    return 1 if value is None or isinstance(value, bool) else NUMBER_BYTES

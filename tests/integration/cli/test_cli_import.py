@@ -144,3 +144,16 @@ def test_a_large_file_is_read_a_line_at_a_time(file: Path, project: str) -> None
     small, large = peak(file, 1, project), peak(file, 20_000, project)
     assert file.stat().st_size > 40_000_000
     assert large - small < 15_000_000
+
+
+def test_a_match_that_is_imported_again_keeps_its_time_and_is_not_found_anew(
+    ground: Ground, call: Call, file: Path
+) -> None:
+    match = {"user_id": "u1", "job_id": "j1", "job": {"title": "Cook"}}
+    found = ground.db.collection("matches").document("u1_j1")
+    assert call("import", "matches", write(file, match), "-y").code == 0
+    first = (found.get().to_dict() or {})["matched_at"]
+    again = write(file, match | {"job": {"title": "Chef"}}, match | {"job_id": "j2"})
+    assert call("import", "matches", again, "-y").out == "import: 2 good lines, 0 bad; 2 matches written\n"
+    document = found.get().to_dict() or {}
+    assert (document["matched_at"], document["job"]) == (first, {"title": "Chef"})

@@ -1,6 +1,6 @@
 """The verbs that look: status, runs, show, why, each for people and for programs."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from shutil import copytree
 
@@ -68,6 +68,17 @@ def test_runs_are_rows_that_stay_whole_in_a_pipe(post: Post, ground: Ground, cal
     assert rows[key] == ["planned", "0", "0", "0", "0", "0", "0", "holds"]
     assert rows[RUN] == ["open", "1", "1", "0", "0", "0", "0", "holds"]
     assert [run["run_key"] for run in call("runs", "--mailing", "job-alert", "--json").json["runs"]] == [RUN]
+
+
+def test_the_newest_runs_of_a_mailing_are_found_behind_those_of_others(post: Post, ground: Ground, call: Call) -> None:
+    post.owe()
+    opened = post.document()["due_at"]
+    for number, mailing in enumerate(["job-alert", "job-alert", "daily-digest", "daily-digest"]):
+        run = {"mailing": mailing, "intended": 0, "opened_at": opened + timedelta(seconds=number)}
+        ground.db.collection("runs").document(f"{mailing}:{number}").set(run)
+    found = call("runs", "--mailing", "job-alert", "--limit", "1", "--json").json["runs"]
+    assert [run["run_key"] for run in found] == ["job-alert:1"]
+    assert call("runs", "--days", 10**9).code == 2
 
 
 def test_status_says_what_is_wrong_and_ends_with_one(

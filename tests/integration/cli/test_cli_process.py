@@ -29,6 +29,8 @@ def test_every_exit_code_has_a_meaning_that_the_help_tells() -> None:
 def test_arguments_that_make_no_sense_end_with_two() -> None:
     for arguments in (["no-such-verb"], ["why", "u1"], ["status", "--runs", "-1"], ["pause", "--all"]):
         assert process(*arguments).code == Code.USAGE, arguments
+        told = process(*arguments, "--json")
+        assert (told.code, told.json["code"], told.err) == (Code.USAGE, 2, ""), arguments
 
 
 def test_settings_that_are_missing_are_all_named_and_end_with_four() -> None:
