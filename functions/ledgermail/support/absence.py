@@ -152,7 +152,7 @@ class NoMail:
             joined = when(person.created_at, person.zone)
             return self._told(Why.JOINED_LATER, "No", f"{was_due}, and they were there only since {joined}")
         if not self.published:
-            return self._told(Why.UNPUBLISHED, "Not yet", f"{was_due}, and no report was published for it")
+            return self._unpublished(was_due, over=now - due > mailing.catch_up)
         if since is not None and since > due:
             changed = when(since, person.zone)
             return self._told(Why.JOINED_LATER, "No", f"{was_due}, and they set this schedule only on {changed}")
@@ -168,6 +168,8 @@ class NoMail:
         as_of, since = run.get("as_of") or due, person.since(self.mailing.name)
         fixed = f"after who is in its run had been fixed on {when(as_of, person.zone)}"
         if run.get("state") == State.MISSED:
+            if not self.published:
+                return self._unpublished(was_due, over=True)
             late = f"{was_due}, and missed: planning came more than {_span(mailing.catch_up)} late"
             return self._told(Why.MISSED, "No", late)
         if person.created_at is not None and person.created_at > as_of:
@@ -189,6 +191,10 @@ class NoMail:
         return self._told(
             Why.NOT_WANTED, "No", "was planned without them: they did not want it, or not like this, then"
         )
+
+    def _unpublished(self, was_due: str, *, over: bool) -> Explained:
+        words = f"{was_due}, and no report was published for it"
+        return self._told(Why.UNPUBLISHED, "No" if over else "Not yet", f"{words} in time" if over else words)
 
     def _outlook(self) -> str:
         words = outlook(self.person.document, self.mailing.name)

@@ -16,6 +16,7 @@ from ledgermail.mailing import Mailing, Source
 from ledgermail.planning.book import RUNS
 from ledgermail.planning.matches import MATCHES
 from ledgermail.planning.page import read_matches
+from ledgermail.planning.run import State
 from ledgermail.status.bill import Bill
 from ledgermail.store import Snapshot, call, ledger_errors, moment
 from ledgermail.support.absence import NoAlert, NoMail, Person
@@ -180,12 +181,9 @@ class Question:
         run: Mapping[str, Any] | None = None
         published, covered_until = True, None
         if one.due is not None and one.due.at <= self.now:
-            with ledger_errors("read a run"):
-                run = self.parts.client.collection(RUNS).document(one.run_key).get(**call()).to_dict()
-            self.bill.one()
-            if run is None and one.topic and one.period_start:
-                published = self.parts.reports.newest(one.topic, one.period_start, self.now) is not None
-                self.bill.one()
+            run = self._run(one.run_key)
+            if one.topic and (run is None or run.get("state") == State.MISSED):
+                published = self._is_published(one, min(self.now, one.due.at + about.mailing.catch_up))
             elif run is not None and about.mailing.source is Source.MATCHES:
                 newest = self._newest(person, about, 1)
                 covered_until = newest[0].period_end if newest else None
@@ -201,6 +199,20 @@ class Question:
             covered_until=covered_until,
         )
         return Told(missing.why(self.now))
+
+    def _is_published(self, one: Asked, until: datetime) -> bool:
+        """Whether a report has a version for this run, and not the one that the run before it has taken."""
+        assert one.topic is not None
+        assert one.period_start is not None
+        version = self.parts.reports.newest(one.topic, one.period_start, until)
+        self.bill.one()
+        return version is not None and version != (self._run(one.before_key) or {}).get("version")
+
+    def _run(self, run_key: str) -> Mapping[str, Any] | None:
+        with ledger_errors("read a run"):
+            run: Mapping[str, Any] | None = self.parts.client.collection(RUNS).document(run_key).get(**call()).to_dict()
+        self.bill.one()
+        return run
 
     def _people(self, who: str) -> list[Person]:
         """The users that are meant, of whom there may be several with one address; one without a document if none is."""

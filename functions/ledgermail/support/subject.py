@@ -15,7 +15,7 @@ from ledgermail.ledger import ids
 from ledgermail.mailing import Mailing, Source
 from ledgermail.planning.audience import OWN, Cohort
 from ledgermail.planning.run import run_of
-from ledgermail.planning.schedules import Due, Schedule, dues, last_due, occasion, parse
+from ledgermail.planning.schedules import Due, Schedule, dues, last_due, occasion, parse, previous_due
 from ledgermail.support.absence import Person
 
 DAY = timedelta(days=1)
@@ -33,6 +33,7 @@ class Asked:
     due: Due | None
     run_key: str
     period_start: datetime | None
+    before_key: str = ""  # of the run before
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,15 @@ def next_due(mailing: Mailing, person: Person, now: datetime) -> datetime | None
 def _asked(about: Named, cohort: Cohort, schedule: Schedule, due: Due | None, now: datetime) -> Asked:
     if due is not None:
         run = run_of(cohort, schedule, due, version=None, now=now)
-        return Asked(occasion=run.occasion, topic=cohort.topic, due=due, run_key=run.key, period_start=run.period_start)
+        before = run_of(cohort, schedule, previous_due(schedule, due), version=None, now=now)
+        return Asked(
+            occasion=run.occasion,
+            topic=cohort.topic,
+            due=due,
+            run_key=run.key,
+            period_start=run.period_start,
+            before_key=before.key,
+        )
     parts = [about.day, *([cohort.topic] if cohort.topic else [])]
     key = ids.run_key(about.mailing.name, *parts)
     return Asked(occasion=key, topic=cohort.topic, due=None, run_key=f"{key}:{cohort.key}", period_start=None)

@@ -37,7 +37,7 @@ class Enquiries:
         """Did this user (an id, or an e-mail address) get this (a job, a mailing, perhaps of a date, a run, a delivery)?
 
         A delivery that is found by its id or its job: a read each for the user, the delivery, the gate and its audit, at least
-        one. A mailing's last: as many. One that is not there: at most four more.
+        one. A mailing's last: as many. One that is not there: at most five more.
         """
         return Question(self, self.clock.now()).ask(who, subject)
 

@@ -34,3 +34,18 @@ def test_a_topic_that_was_chosen_twice_is_told_of_once(planning: Planning, ask: 
     planning.subscribe("ada", mailing="shipment-digest", topics=["school", "school"])
     for subject in ("shipment-digest", f"shipment-digest:{DATE}"):
         assert ask("ada", subject, at(0, 10)).sentence.count("school for ada") == 1
+
+
+def test_a_report_that_never_came_is_not_told_as_planned_too_late(planning: Planning, ask: Ask, ground: Ground) -> None:
+    planning.subscribe("ada", mailing="shipment-digest", topics=["school"])
+    versions = ground.db.collection("reports").document("school").collection("versions")
+    versions.document("late").set({"published_at": at(-1, 9), "rows": [{"a": 1}]})
+    planning.tick(at(-1, 9.1))  # yesterday's run takes what came after it was due, and leaves nothing for today's
+    planning.tick(at(0, 7.1))
+    asked = f"shipment-digest:{DATE}:school"
+    waiting = ask("ada", asked, at(0, 10))
+    assert (waiting.why, waiting.sentence.startswith("Not yet: ")) == (Why.UNPUBLISHED, True)
+    planning.tick(at(0, 19.1))
+    missed = ask("ada", asked, at(0, 20))
+    assert (missed.why, missed.sentence.startswith("No: ")) == (Why.UNPUBLISHED, True)
+    assert "no report was published for it in time" in missed.sentence
