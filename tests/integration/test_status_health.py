@@ -36,8 +36,8 @@ def kinds(report: StatusReport) -> list[str]:
     return [problem.kind for problem in report.problems]
 
 
-def publish(plan: Planning, version: str, published_at: datetime) -> None:
-    versions = plan.ground.db.collection("reports").document("school").collection("versions")
+def publish(plan: Planning, version: str, published_at: datetime, topic: str = "school") -> None:
+    versions = plan.ground.db.collection("reports").document(topic).collection("versions")
     versions.document(version).set({"published_at": published_at, "rows": [{}]})
 
 
@@ -100,6 +100,17 @@ def test_a_report_that_was_not_published_is_not_owed_yet(plan: Planning) -> None
     assert "shipment-digest" in {run.mailing for run in look(plan, late).seen.never_made}
     plan.tick(late)
     assert "shipment-digest" not in {run.mailing for run in look(plan, late).seen.never_made}
+
+
+def test_reports_that_are_waited_for_do_not_hide_one_that_is_missing(plan: Planning) -> None:
+    topics = ["clinic", "office", "school"]
+    for topic in topics:
+        publish(plan, "v1", at(-1, 6), topic)
+    plan.subscribe("u1", mailing="shipment-digest", topics=topics)
+    plan.tick(at(-1))
+    publish(plan, "v2", at(0, 6), "school")
+    looks = [look(plan, at(0, 7) + SHIPMENTS.promise + minutes * MINUTE, 0) for minutes in (0, 5)]
+    assert {run.topic for seen in looks for run in seen.seen.never_made if run.topic} == {"school"}
 
 
 def test_a_run_that_was_made_and_is_gone_is_told(plan: Planning) -> None:

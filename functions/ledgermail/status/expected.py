@@ -6,8 +6,8 @@ schedules there are). A due time after that, older than the mailing's promise, i
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from itertools import islice
+from datetime import datetime, timedelta
+from typing import TypeVar
 
 from google.cloud import firestore
 
@@ -23,6 +23,8 @@ from ledgermail.store import call, ledger_errors
 
 Planned = Mapping[str, datetime]  # until when each cohort of a mailing has been dealt with, by its name
 MOST_LOOKED_UP = 2  # runs, or reports, of a mailing that are asked for by name
+TURN = timedelta(minutes=5)  # after which it is others' turn, where there are more
+Turned = TypeVar("Turned")
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,14 @@ def made(mailing: Mailing, planned: Planned, since: datetime, now: datetime) -> 
         due = last_due(schedule, until)
         if due.at == until and until > since:  # else nothing was due: it is only known that far
             yield _owed(cohort, schedule, due, now)
+
+
+def in_turn(found: Sequence[Turned], now: datetime) -> Sequence[Turned]:
+    """So many as are looked up at once; later the next ones: reports that are waited for must not hide one that is missing."""
+    if len(found) <= MOST_LOOKED_UP:
+        return found
+    first = int(now.timestamp() // TURN.total_seconds()) * MOST_LOOKED_UP
+    return [found[(first + position) % len(found)] for position in range(MOST_LOOKED_UP)]
 
 
 def _cohorts(mailing: Mailing, planned: Planned) -> Iterator[tuple[str, Cohort, Schedule]]:
@@ -93,7 +103,7 @@ class Expected:
         overdue = list(unplanned(mailing, planned, now))
         if mailing.source is Source.MATCHES:
             return [owed.run for owed in overdue]
-        return [owed.run for owed in overdue[:MOST_LOOKED_UP] if self._is_published(owed, now, bill)]
+        return [owed.run for owed in in_turn(overdue, now) if self._is_published(owed, now, bill)]
 
     def gone(
         self,
@@ -105,8 +115,8 @@ class Expected:
         bill: Bill,
     ) -> Sequence[Run]:
         """The runs that were planned and are not there: neither among those `seen` since then nor, by name, at a read each."""
-        unseen = (owed.run for owed in made(mailing, planned, since, now) if owed.run.key not in seen)
-        return [run for run in islice(unseen, MOST_LOOKED_UP) if not self._run(run.key, bill)]
+        unseen = [owed.run for owed in made(mailing, planned, since, now) if owed.run.key not in seen]
+        return [run for run in in_turn(unseen, now) if not self._run(run.key, bill)]
 
     def _is_published(self, owed: Owed, now: datetime, bill: Bill) -> bool:
         """Whether there is a version for this run, and not the one that the run before it has taken."""
