@@ -30,7 +30,9 @@ def test_prices_of_a_file_take_the_place_of_those_listed(tmp_path: Path, capsys:
     assert charge["dollars"] == pytest.approx(document["total"]["writes"])
 
 
-@pytest.mark.parametrize("text", ["x = ", "[writes]\nper = 0", "[bread]\nper = 1"])
+@pytest.mark.parametrize(
+    "text", ["x = ", "[writes]\nper = 0", "[bread]\nper = 1", "[reads]\nper = nan", "[reads]\ndollars = inf"]
+)
 def test_prices_that_make_no_sense_are_refused(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "prices.toml"
     file.write_text(text)
@@ -38,3 +40,10 @@ def test_prices_that_make_no_sense_are_refused(text: str, tmp_path: Path, capsys
     assert capsys.readouterr().err.startswith("ledgermail: ")
     assert main([*ASKED, "--prices", str(tmp_path / "none.toml")]) == 2
     assert main(["cost", "--customers", "1", "--days", "0"]) == 2
+
+
+@pytest.mark.parametrize("asked", ["--days=nan", "--days=1e-320", "--runs=inf", "--alerts=nan", "--matches=1e300"])
+def test_what_is_no_number_is_refused_and_not_calculated_with(asked: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*ASKED, asked, "--json"]) == 2
+    document = json.loads(capsys.readouterr().out, parse_constant=lambda name: pytest.fail(name))
+    assert asked.strip("-").partition("=")[0] in document["error"][0]

@@ -99,7 +99,7 @@ def _show_run(run_key: str, as_json: bool) -> None:
     from ledgermail.status.report import run_as_json
 
     found, bill = Runs(deployment().client), Bill()
-    account = found.account(run_key, bill) if "/" not in run_key else None
+    account = found.account(run_key, bill)
     if account is None:
         raise Failed(Code.PROBLEM, [f"there is no run {run_key}, and no delivery has such an id"])
     told = run_as_json(found.counted(account, bill)) | {"opened_at": account.opened_at}

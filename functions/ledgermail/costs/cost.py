@@ -32,6 +32,7 @@ LOGGED = 900  # bytes of log a delivery; a call that finds nothing to do says a 
 SECONDS = 0.5  # that an attempt takes, the provider's answer included
 CALL_SECONDS = 0.3  # that any other call takes
 GIB_AN_INSTANCE = 0.5
+MOST = 1e12  # of anything: beyond, sums would be no numbers any more
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,12 +61,12 @@ class Volume:
 
     def __post_init__(self) -> None:
         problems = [
-            f"{one.name}: must not be below 0"
+            f"{one.name}: must not be below 0, nor above {MOST:g}"
             for one in fields(self)
-            if isinstance(value := getattr(self, one.name), int | float) and value < 0
+            if isinstance(value := getattr(self, one.name), int | float) and not 0 <= value <= MOST  # nor no number
         ]
-        problems += [f"{name}: must be above 0" for name in ("days", "together") if not getattr(self, name)]
-        if self.attempts < 1:
+        problems += [f"{name}: must be above 0" for name in ("days", "together") if getattr(self, name) < 1 / MOST]
+        if not self.attempts >= 1:
             problems.append("attempts: must be at least 1")
         if self.webhooks > 1:
             problems.append("webhooks: is a share, and must not be above 1")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import date
+from math import inf
 from typing import Any
 
 from ledgermail.errors import ConfigurationError
@@ -77,5 +78,5 @@ def overridden(prices: Prices, values: Mapping[str, Any]) -> Prices:
 def _wrong(key: str, value: object) -> str:
     if key not in {field.name for field in fields(Price)}:
         return "is not known"
-    number = isinstance(value, int | float) and not isinstance(value, bool)
+    number = isinstance(value, int | float) and not isinstance(value, bool) and value < inf
     return "" if number and (value > 0 or (value == 0 and key != "per")) else "must be a number, and not below 0"  # type: ignore[operator]

@@ -8,6 +8,8 @@ from typing import Any
 from google.cloud import firestore
 from google.cloud.firestore_v1.base_query import FieldFilter
 
+from ledgermail.errors import InvalidId
+from ledgermail.ledger import ids
 from ledgermail.ledger.delivery import Status
 from ledgermail.ledger.ledger import DELIVERIES
 from ledgermail.log import log
@@ -85,6 +87,10 @@ class Runs:
 
     def account(self, run_key: str, bill: Bill, *, at: datetime | None = None) -> Account | None:
         """One run's account, now or at that time; None where there is none with a day. One read."""
+        try:
+            ids.user_key(run_key)  # else it can be no document's id, and Firestore would not say that it is not there
+        except InvalidId:
+            return None
         bill.one()
         with ledger_errors("read a run"):
             run = self._runs.document(run_key).get(read_time=at, **call())

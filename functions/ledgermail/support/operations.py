@@ -12,7 +12,7 @@ from ledgermail.clock import Clock
 from ledgermail.delivering.gate import Gates
 from ledgermail.delivering.tasks import Tasks, wake_of
 from ledgermail.events.suppressions import Suppressions
-from ledgermail.ledger import overrides
+from ledgermail.ledger import ids, overrides
 from ledgermail.ledger.delivery import Delivery
 from ledgermail.ledger.ledger import Ledger
 from ledgermail.ledger.policy import Policy
@@ -25,7 +25,9 @@ Override = Callable[..., Delivery]
 
 @dataclass(frozen=True, kw_only=True)
 class Operations:
-    """What operators' acts work with. `by` is who asks, `note` why; every act raises LedgerUnavailable."""
+    """What operators' acts work with. `by` is who asks, `note` why; every act raises LedgerUnavailable, and InvalidId for what
+    can be no delivery's or user's id.
+    """
 
     ledger: Ledger
     gates: Gates
@@ -66,6 +68,7 @@ class Operations:
         return lifted
 
     def _override(self, action: str, verb: Override, delivery_id: str, by: str, note: str) -> Delivery:
+        ids.user_of(delivery_id)
         now, audit_id = self.clock.now(), uuid.uuid4().hex
 
         def transition(delivery: Delivery) -> Delivery:

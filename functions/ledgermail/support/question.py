@@ -282,4 +282,4 @@ def held_back(gate: Gate, person: Person, now: datetime) -> str:
 
 
 def _no_user(person: Person) -> Explained:
-    return Explained(Why.NO_USER, f"No: there is no user {person.user_id}, and nothing of theirs is kept.")
+    return Explained(Why.NO_USER, f"No: there is no user {person.user_id}, and no such mail of theirs is kept.")

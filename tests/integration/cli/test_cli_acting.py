@@ -58,7 +58,7 @@ def test_one_of_which_nobody_knew_is_settled(post: Post, call: Call) -> None:
 def test_what_is_not_there_is_not_acted_on(post: Post, call: Call) -> None:
     assert call("cancel", "u1_gone", "--yes").code == 1
     assert call("cancel", "u1_gone").code == 1
-    assert call("cancel", "no id", "--yes").code == 1
+    assert [call("cancel", "no id", *yes).code for yes in ([], ["--yes"])] == [2, 2]
 
 
 def test_mail_is_held_back_and_let_go_again(post: Post, call: Call) -> None:
@@ -94,3 +94,9 @@ def test_what_is_past_its_retention_goes_and_a_dry_run_only_counts(
     assert told.json["counts"] == [{"mailing": "job-alert", "status": "accepted", "count": 1}]
     assert told.json["deleted"] == (0 if dry else 1)
     assert set(ground.deliveries()) == ({JOB, "u1_kept"} if dry else {"u1_kept"})
+
+
+@pytest.mark.parametrize("verb", ["retry", "cancel", "settle"])
+def test_what_can_be_no_deliverys_id_is_an_argument_at_fault_and_not_a_ledger_away(verb: str, call: Call) -> None:
+    for name in ("", "..", "__x__", "a" * 1_600):
+        assert call(verb, name, "--yes").code == 2

@@ -34,7 +34,7 @@ def test_why_is_one_sentence_and_the_steps_and_the_same_as_json(post: Post, call
 def test_why_there_is_none_ends_with_one_and_says_it_on_standard_output(call: Call) -> None:
     told = call("why", "nobody", "j1")
     assert (told.code, told.err) == (1, "")
-    assert told.out == "No: there is no user nobody, and nothing of theirs is kept.\n"
+    assert told.out == "No: there is no user nobody, and no such mail of theirs is kept.\n"
     told = call("why", "nobody", "j1", "--json")
     assert (told.code, told.json["why"], told.json["delivery"]) == (1, "no_user", None)
 
@@ -55,6 +55,8 @@ def test_show_of_a_delivery_has_its_facts_and_of_a_run_its_counts(post: Post, gr
     assert "pending" in call("show", RUN).out
     assert call("show", "no-such-run").code == 1
     assert call("show", "u1_gone").code == 1
+    for name in ("", "..", "__x__", "a" * 1_600):
+        assert call("show", name).code == 1
     assert call("show", "a/b").err == "ledgermail: there is no run a/b, and no delivery has such an id\n"
 
 
