@@ -32,6 +32,7 @@ class Hit:
     user_id: str
     delivery_id: str
     delivery: Delivery | None
+    planned: bool  # there is one, if perhaps one that cannot be read
 
 
 def search(visit: Visit) -> Response:
@@ -84,6 +85,6 @@ def _of_job(visit: Visit, job_id: str) -> list[Hit]:
         matches = visit.bill.documents(list(query.select(["user_id"]).stream(**call())))
     users = sorted({str((snapshot.to_dict() or {}).get("user_id") or "") for snapshot in matches} - {""})
     wanted = {ids.delivery_id(user_id, job_id): user_id for user_id in users}
-    found = readable(visit.bill.documents(visit.app.ledger.documents(list(wanted)))) if wanted else {}
-    deliveries = {delivery_id: stored.delivery for delivery_id, stored in found.items()}
-    return [Hit(user_id, delivery_id, deliveries.get(delivery_id)) for delivery_id, user_id in wanted.items()]
+    documents = visit.bill.documents(visit.app.ledger.documents(list(wanted))) if wanted else []
+    deliveries = {delivery_id: stored.delivery for delivery_id, stored in readable(documents).items()}
+    return [Hit(wanted[one.id], one.id, deliveries.get(one.id), one.exists) for one in documents]

@@ -13,6 +13,7 @@ from ledgermail.planning.schedules import Due
 from ledgermail.support.explain import Explained, Why
 from ledgermail.support.wording import occasion_in_words, outlook, when, zone_of
 
+LOOKED_BACK_EVERY = timedelta(hours=1)
 SETTLED = timedelta(seconds=1)  # what is committed this long after its matched_at may lie behind the scan's cursor
 
 
@@ -77,9 +78,9 @@ class NoAlert:
             return Explained(Why.NOT_WANTED, f"No: {subject} is not owed: {_unwanted(person, mailing)}.")
         if now - at > mailing.max_age:
             return Explained(Why.TOO_OLD, f"{old}, and nothing is sent of what is older than {_span(mailing.max_age)}.")
-        return self._unplanned(subject, found, at, late)
+        return self._unplanned(subject, found, at, late, now)
 
-    def _unplanned(self, subject: str, found: str, at: datetime, late: bool) -> Explained:
+    def _unplanned(self, subject: str, found: str, at: datetime, late: bool, now: datetime) -> Explained:
         person = self.person
         if self.scanned_to is None or at > self.scanned_to:
             upto = f"has read up to {when(self.scanned_to, person.zone)}" if self.scanned_to else "has read nothing yet"
@@ -89,7 +90,8 @@ class NoAlert:
             changed = f"they changed what they want on {when(since, person.zone)}, and did not want it before"
             return Explained(Why.NOT_WANTED, f"No: {subject} is not owed: when it was matched on {found}, {changed}.")
         if late:
-            words = f"Not yet: {subject} was matched on {found}, but written so late that the scan had read past it"
+            answer = "No" if now - at > self.mailing.look_back + LOOKED_BACK_EVERY else "Not yet"
+            words = f"{answer}: {subject} was matched on {found}, but written so late that the scan had read past it"
             back = _span(self.mailing.look_back)
             return Explained(Why.PASSED_OVER, f"{words}; the hourly look-back finds what is less than {back} old.")
         words = "and the scan has read past it without planning it: they did not want it then"

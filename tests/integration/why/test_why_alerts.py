@@ -138,7 +138,11 @@ def test_a_match_that_was_written_behind_the_scan_waits_for_the_look_back(app: A
     scan(app)
     matched(ground, HOUR)
     scan(app)
-    assert ask("u1", "j1").why is Why.PASSED_OVER
+    answer = ask("u1", "j1")
+    assert (answer.why, answer.sentence.startswith("Not yet: ")) == (Why.PASSED_OVER, True)
+    for back, begins in ((DAY, "Not yet: "), (DAY + 2 * HOUR, "No: ")):  # a look-back does not find it any more
+        answer = ask("u1", "j1", datetime.now(UTC) - HOUR + back)
+        assert (answer.why, answer.sentence.startswith(begins)) == (Why.PASSED_OVER, True)
 
 
 def test_a_match_that_cannot_be_read_names_its_field(ground: Ground, ask: Ask) -> None:

@@ -57,3 +57,11 @@ def test_what_is_not_there_is_said_not_to_be(words: str, operator: Operator) -> 
 def test_a_search_from_elsewhere_is_refused(operator: Operator) -> None:
     assert operator.post("search", q="u1").status_code == 403
     assert operator.post("search", q="u1", token="made up", headers=OURS).status_code == 403
+
+
+def test_an_alert_that_cannot_be_read_is_not_said_to_be_unplanned(operator: Operator) -> None:
+    operator.db.collection("deliveries").document("u2_shared").set({"schema_version": 99, "user_id": "u2"})
+    text = operator.search("shared").text
+    assert (text.count("cannot be read"), text.count("not planned")) == (1, 1)
+    operator.db.collection("deliveries").document("u2_shared").delete()
+    assert operator.search("shared").text.count("not planned") == 2
