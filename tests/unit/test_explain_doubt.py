@@ -1,5 +1,6 @@
 """What may have been sent is never called unsent, and what the provider tells is told whatever else is still owed."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,8 +10,8 @@ from ledgermail.ledger.delivery import Delivery, Failure, Guarantee
 from ledgermail.ledger.policy import Policy
 from ledgermail.support.audits import Entry
 from ledgermail.support.explain import Why
-from tests.samples import LEASE, NOW, REFUSED
-from tests.unit.test_explain import AT, LOST, MINUTE, claimed, doubted, told
+from tests.samples import LEASE, NOW, REFUSED, a_mailing
+from tests.unit.test_explain import AT, LOST, MINUTE, claimed, doubted, retried, told
 
 LATER: dict[str, Any] = {"now": NOW + MINUTE, "policy": Policy()}
 MAYBE = f"may have been sent on {AT.format('11:30')}"
@@ -77,3 +78,15 @@ def test_what_became_of_the_mail_is_told_while_its_webhook_is_still_owed(kind: s
         assert explained.sentence.startswith(f"{answer}: ")
         assert words in explained.sentence
         assert told(delivery).sentence.startswith("Probably: ")
+
+
+def test_who_has_no_webhook_is_not_told_of_one_that_failed_where_the_mail_did_at_first() -> None:
+    mailing = replace(a_mailing(), webhook=True)
+    facts: dict[str, Any] = {"reference": "m1", "policy": Policy()}
+    second = again(retried())
+    taken = transitions.accept(second, claim_id="c2", now=NOW + 6 * MINUTE, **facts)
+    assert "webhook" not in told(taken, mailing=mailing).sentence
+    mailed = transitions.record_email(second, claim_id="c2", now=NOW + 6 * MINUTE, **facts)
+    gone = Failure(category="rejected", code="410")
+    failed = transitions.reject(mailed, claim_id="c2", failure=gone, now=NOW + 7 * MINUTE, policy=Policy())
+    assert "webhook was not told: the webhook refuses it for good (410)" in told(failed, mailing=mailing).sentence

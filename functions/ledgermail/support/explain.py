@@ -217,6 +217,9 @@ def _webhook(case: Case) -> str:
     owed = case.mailing is not None and case.mailing.webhook and WEBHOOK not in delivery.stages
     if not owed or delivery.last_error is None or delivery.doubted_at or delivery.evidence_at:
         return ""
+    email = delivery.stages.get(EMAIL)
+    if email is not None and email.at == delivery.settled_at:  # it ended with the mail: nobody was to be told
+        return ""
     return f"; the customer's webhook was not told: {failure_in_words(delivery.last_error, 'the webhook')}"
 
 
