@@ -13,7 +13,9 @@ DELIVERIES ?= 2000
 MINUTES ?= 15
 EVENTS ?= on
 
-PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile
+# One process more than there are processors: many a test waits for a server or a browser.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
 
 .DEFAULT_GOAL := help
 .PHONY: help chaos demo test bare unit check up bench lock clean bench-emulator fuzz
