@@ -47,7 +47,7 @@ def next_release(tmp_path: Path) -> Path:
     """The source of the next release."""
     copied = tmp_path / "next"
     shutil.copytree(SOURCE, copied, ignore=shutil.ignore_patterns("__pycache__"))
-    file = copied / "ledgermail" / "delivery.py"
+    file = copied / "ledgermail" / "ledger" / "delivery.py"
     text = file.read_text("utf-8")
     for before, after in EDITS.items():
         assert text.count(before) == 1, before
