@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from ledgermail.errors import WrongStatus
+from ledgermail.errors import ClaimLost, WrongStatus
 from ledgermail.ledger import transitions
 from ledgermail.ledger.delivery import Delivery, Guarantee, Stage, Status, to_document
 from ledgermail.ledger.overrides import REOPENABLE, cancel, reopen, vouch
@@ -71,3 +71,12 @@ def test_what_is_opened_again_reads_its_items_anew() -> None:
 def test_a_digest_in_doubt_that_somebody_saw_arrive_is_not_tried_again() -> None:
     waiting = a_delivery(guarantee=Guarantee.AT_LEAST_ONCE, doubted_at=NOW, attempt=1)
     assert vouch(waiting, now=MONTH_LATER, policy=POLICY).status is Status.ACCEPTED
+
+
+def test_who_read_it_before_it_was_opened_again_does_not_end_it() -> None:
+    """Two workers find the last day passed; one writes that down, an operator opens it again, and then comes the other."""
+    late = NOW + timedelta(days=8)
+    expired = transitions.expire(a_delivery(), now=late, policy=Policy())
+    opened = reopen(expired, now=late + timedelta(seconds=1), policy=Policy())
+    with pytest.raises(ClaimLost):
+        transitions.expire(opened, now=late, policy=Policy())

@@ -14,6 +14,7 @@ from tests.samples import LEASE, NOW, REFUSED, a_delivery
 POLICY = Policy()
 LATER = NOW + timedelta(seconds=30)
 OVERDUE = NOW + timedelta(hours=1)
+OVER = NOW + timedelta(days=8)  # past the last day
 MINUTE = timedelta(minutes=1)
 UNCHANGED, LOST, WRONG = "unchanged", ClaimLost, WrongStatus
 
@@ -27,7 +28,7 @@ VERBS: dict[str, Verb] = {
     "release": lambda d: transitions.release(d, claim_id="c1", failure=REFUSED, now=LATER, policy=POLICY),
     "suppress": lambda d: transitions.suppress(d, failure=REFUSED, now=LATER, policy=POLICY),
     "refuse": lambda d: transitions.refuse(d, failure=REFUSED, now=LATER, policy=POLICY),
-    "expire": lambda d: transitions.expire(d, now=LATER, policy=POLICY),
+    "expire": lambda d: transitions.expire(d, now=OVER, policy=POLICY),
     "sweep": lambda d: transitions.sweep(d, now=OVERDUE, policy=POLICY),
 }
 

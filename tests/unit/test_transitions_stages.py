@@ -16,6 +16,7 @@ from tests.samples import ITEMS, LEASE, NOW, REFUSED, a_delivery
 POLICY = Policy(evidence_grace=timedelta(hours=1))
 LATER = NOW + timedelta(seconds=30)
 OVERDUE = NOW + timedelta(hours=1)
+OVER = NOW + timedelta(days=8)  # past the last day
 MINUTE = timedelta(minutes=1)
 SENT = {EMAIL: Stage(at=NOW, reference="m1")}
 FACTS: dict[str, Any] = {"claim_id": "c1", "now": LATER, "policy": POLICY}
@@ -31,7 +32,7 @@ VERBS: dict[str, Verb] = {
     "release": lambda d: transitions.release(d, failure=REFUSED, **FACTS),
     "suppress": lambda d: transitions.suppress(d, failure=REFUSED, now=LATER, policy=POLICY),
     "refuse": lambda d: transitions.refuse(d, failure=REFUSED, now=LATER, policy=POLICY),
-    "expire": lambda d: transitions.expire(d, now=LATER, policy=POLICY),
+    "expire": lambda d: transitions.expire(d, now=OVER, policy=POLICY),
     "sweep": lambda d: transitions.sweep(d, now=OVERDUE, policy=POLICY),
 }
 GUARANTEES = pytest.mark.parametrize("guarantee", list(Guarantee))
@@ -177,8 +178,8 @@ def test_a_webhook_past_the_last_day_is_given_up_and_the_mail_stays_accepted(ver
 @pytest.mark.parametrize("kept", [timedelta(days=3), timedelta(days=9)])
 def test_it_is_kept_as_long_as_what_was_accepted_is(kept: timedelta) -> None:
     policy = Policy(retentions={Status.ACCEPTED: kept})
-    done = transitions.expire(a_delivery(stages=SENT), now=LATER, policy=policy)
-    assert done.prune_at == LATER + kept
+    done = transitions.expire(a_delivery(stages=SENT), now=OVER, policy=policy)
+    assert done.prune_at == OVER + kept
 
 
 def test_letting_go_of_a_webhook_spends_no_attempt_and_takes_none_back() -> None:

@@ -154,7 +154,12 @@ def empty(delivery: Delivery, *, now: datetime, policy: Policy) -> Delivery:
 
 
 def expire(delivery: Delivery, *, now: datetime, policy: Policy) -> Delivery:
-    """pending -> expired: its last day for an attempt has passed; unknown, where one may have been sent and must not again."""
+    """pending -> expired: its last day for an attempt has passed; unknown, where one may have been sent and must not again.
+
+    ClaimLost when an operator has opened it again since it was read: then its last day is another.
+    """
+    if delivery.status is Status.PENDING and not is_over(delivery, now, policy):
+        raise ClaimLost("its last day has not passed")
     return close(delivery, _last_word(delivery), TOO_LATE, now, policy)
 
 
