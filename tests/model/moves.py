@@ -1,0 +1,77 @@
+"""Moves: what may happen next, how often, and with which drawings.
+
+One rule draws among those that are possible now. Rules of their own would be left out of many runs altogether, which is how
+Hypothesis varies them; here nothing of interest happens without workers, and they would be missing in most.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from hypothesis import note
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule
+
+from ledgermail.ledger import overrides
+from tests.model.provider import REPLIES
+
+MANY = st.integers(0, 11)  # which of those there are
+READY_FIRST = st.sampled_from([0, 0, 0, 1, 2])
+STEPS = st.sampled_from([1, 30, 99, 125, 400, 3600, 6 * 3600, 30 * 3600])  # seconds
+AGES = st.sampled_from([days * 86400 for days in (3, 8, 31)])  # in which much ends
+OFF = st.sampled_from([timedelta(minutes=minutes) for minutes in (-5, 0, 1)])  # an event by the provider's clock
+HEARD = st.lists(
+    st.tuples(MANY, st.sampled_from(["processed", "dropped", "delivered", "open"]), OFF), min_size=1, max_size=4
+)
+
+
+@dataclass(frozen=True)
+class Move:
+    """A method, its weight among the others, and what it is given."""
+
+    name: str
+    weight: int
+    given: dict[str, st.SearchStrategy[Any]] = field(default_factory=dict)
+    when: Callable[[Any], bool] = lambda _: True
+
+
+def _any(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """Whether that holds of one of the deliveries."""
+    return lambda world: any(map(holds, world.ledger.values()))
+
+
+ANSWERED = st.sampled_from(REPLIES)
+MOVES: tuple[Move, ...] = (
+    Move("start", 16, {"which": READY_FIRST, "steps": st.integers(1, 4), "reply": ANSWERED}, lambda w: w.waiting()),
+    Move("go_on", 8, {"which": MANY, "reply": ANSWERED}, lambda w: w.hands),
+    Move("die", 1, {"which": MANY}, lambda w: w.hands),
+    Move("wait", 4, {"seconds": STEPS}),
+    Move("wait", 1, {"seconds": AGES}),
+    Move("wait_for", 10, {"which": MANY, "seconds": st.sampled_from([-3, 0, 1])}),
+    Move("sweep", 5, {"which": MANY, "skew": st.sampled_from([-1, 0, 0, 1])}, _any(lambda d: d.unfinished)),
+    Move("arrive", 2, {"which": MANY}, lambda w: w.provider.on_their_way),
+    Move("hear", 2, {"heard": HEARD}, lambda w: w.provider.mails),
+    Move("operate", 5, {"which": MANY, "verb": st.just(overrides.reopen)}, _any(lambda d: not d.unfinished)),
+    Move("operate", 1, {"which": MANY, "verb": st.sampled_from([overrides.cancel, overrides.vouch])}),
+    Move("change_of_mind", 1, {"which": MANY}),
+    Move("open_book", 1, {}, lambda w: len(w.books) < 2),
+    Move("plan", 1, {"planner": MANY, "which": MANY}, lambda w: w.books),
+    Move("prune", 2, {}, _any(lambda d: d.prune_at is not None)),
+)
+
+
+class Mover(RuleBasedStateMachine):
+    """Makes one possible move after the other."""
+
+    moves: tuple[Move, ...] = MOVES
+
+    @rule(data=st.data())
+    def act(self, data: st.DataObject) -> None:
+        """The next move."""
+        possible = [move for move in self.moves if move.when(self)]
+        which = data.draw(st.integers(0, sum(move.weight for move in possible) - 1))
+        move = [move for move in possible for _ in range(move.weight)][which]
+        given = {name: data.draw(strategy) for name, strategy in move.given.items()}
+        note(f"{move.name}({', '.join(f'{name}={value}' for name, value in given.items())})")
+        getattr(self, move.name)(**given)
