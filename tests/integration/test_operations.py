@@ -14,6 +14,7 @@ from ledgermail.ledger.delivery import Guarantee, Status
 from ledgermail.support.operations import Operations
 from tests.integration.conftest import AppMaker, Ground
 from tests.integration.delivering import JOB, Post
+from tests.integration.interruptions import after
 from tests.samples import a_match, a_user
 
 
@@ -77,6 +78,22 @@ def test_an_unknown_alert_that_was_seen_is_settled(post: Post, operations: Opera
     assert post.deliver() == Answer("unknown")
     assert operations.settle(JOB, by="ada").status is Status.ACCEPTED
     assert post.mails() == 1
+
+
+def test_what_an_operator_opened_again_is_not_suppressed_by_a_worker_that_had_read_it_before(
+    post: Post, operations: Operations
+) -> None:
+    suppressed = {"reason": "bounce", "at": datetime.now(UTC) - timedelta(days=1), "event": "e1"}
+    post.ground.user("u1", a_user(suppressed=suppressed))
+
+    def another_is_faster_and_an_operator_mends_it() -> None:
+        assert post.deliver(post.another_instance().worker) == Answer("suppressed")
+        operations.lift("u1", by="ada")
+        operations.retry(JOB, by="ada")
+
+    ledger = after(post.app.worker.ledger, "find", another_is_faster_and_an_operator_mends_it)
+    assert post.deliver(post.worker(ledger=ledger)) == Answer("not_mine")
+    assert post.deliver() == Answer("accepted")
 
 
 def test_what_may_not_be_done_is_refused_and_leaves_no_trace(post: Post, operations: Operations) -> None:

@@ -221,7 +221,13 @@ class Worker:
         )
 
     def _close(self, current: Stored, verb: Callable[[Delivery], Delivery], wait: timedelta | None = None) -> Answer:
-        settled = self.ledger.change(current.delivery.id, verb, known=current).delivery
+        def as_judged(delivery: Delivery) -> Delivery:
+            """What was read and judged before an operator opened it again does not count any more."""
+            if delivery.reopened_at != current.delivery.reopened_at:
+                raise ClaimLost("opened again meanwhile")
+            return verb(delivery)
+
+        settled = self.ledger.change(current.delivery.id, as_judged, known=current).delivery
         log(f"delivery.{settled.status}", **settled.log_fields(), **_why(settled))
         return Answer(settled.status, wait)
 
