@@ -107,6 +107,11 @@ def test_a_malformed_event_names_its_field_and_takes_no_other_with_it(broken: An
     assert ([event.kind for event in batch.events], batch.counts) == (["delivered", "open"], {"malformed": 1})
 
 
+@pytest.mark.parametrize("name", ["email", "sg_message_id", "sg_event_id", "reason", "type", "status", "delivery_id"])
+def test_what_an_event_leaves_open_is_no_fault_of_it(name: str) -> None:
+    assert read_batch([an_event("dropped") | {name: None}]).counts == {}
+
+
 def test_an_event_of_a_kind_that_is_not_about_a_mail_is_counted_and_passed_over() -> None:
     batch = read_batch([{"event": "account_status_change", "timestamp": AT}, an_event("something_new")])
     assert (batch.events, batch.counts) == ((), {"not_ours": 2})

@@ -145,7 +145,9 @@ def _time(document: Mapping[str, Any]) -> datetime:
 
 
 def _text(document: Mapping[str, Any], name: str) -> str:
-    value = document.get(name, "")
+    value = document.get(name)
+    if value is None:
+        return ""
     if not isinstance(value, str) or not _is_whole(value):
         raise InvalidDocument(f"{name}: must be text")
     return value
