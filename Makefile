@@ -15,7 +15,7 @@ EVENTS ?= on
 
 # One process more than there are processors: many a test waits for a server or a browser.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
-PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
+PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
 .PHONY: help chaos demo test bare unit check up bench lock clean bench-emulator fuzz

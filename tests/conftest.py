@@ -23,6 +23,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--firestore", default="embedded", choices=["auto", "official", "embedded"])
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The slow ones first: where several processes share the files, none is then left alone with a demo at the end."""
+    items.sort(key=lambda item: "stack" not in item.path.parts)
+
+
 @pytest.fixture(scope="session")
 def firestore_server(request: pytest.FixtureRequest) -> Iterator[local_firestore.Firestore]:
     """The Firestore of this session."""

@@ -2,10 +2,12 @@
 
 import logging
 import socket
+from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
 
+from emulator import inbox as local_inbox
 from emulator.inbox import RESEND_KEY, Inbox
 from ledgermail.clock import Clock
 from ledgermail.delivering.message import Message
@@ -18,6 +20,14 @@ from tests.samples import a_message, settings
 
 MESSAGE = a_message()
 HOUR = 3600
+
+
+@pytest.fixture(scope="module")
+def inbox_server() -> Iterator[Inbox]:
+    """An inbox of these tests' own: they move its clock."""
+    server = local_inbox.start()
+    yield server
+    server.stop()
 
 
 def sent_to(url: str, message: Message = MESSAGE, **changes: str) -> Outcome:

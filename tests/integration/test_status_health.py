@@ -1,10 +1,12 @@
 """What makes a status not well, besides age: the breaker, a run that should exist, an identity broken for long."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
 
+from emulator import firestore as local_firestore
 from emulator.firestore import Firestore
 from emulator.tasks import CloudTasks
 from ledgermail.app import App
@@ -19,6 +21,13 @@ from tests.samples import NOW, a_delivery
 
 MINUTE = timedelta(minutes=1)
 JUST_DUE = at(0, 8)
+
+
+@pytest.fixture(scope="module")
+def firestore_server(request: pytest.FixtureRequest) -> Iterator[Firestore]:
+    """A Firestore of these tests' own: they move its clock."""
+    with local_firestore.start(request.config.getoption("--firestore")) as server:
+        yield server
 
 
 @pytest.fixture
