@@ -47,7 +47,6 @@ def test_what_is_imported_is_scanned_mailed_and_explained(tmp_path: Path) -> Non
             httpx.post(f"{running.functions.url}/scan", json={}).raise_for_status()
         assert answer["why"] == "delivered"
         assert answer["sentence"].startswith('Yes: "Job alert" about acme-1 for 184 was delivered on ')
-        assert call(settings, "show", "184_acme-1")["history"][-1]["words"] in {
-            "delivered",
-            "the provider is sending it",
-        }
+        # The provider's times are whole seconds: what it did may stand before our own record of it.
+        words = {step["words"] for step in call(settings, "show", "184_acme-1")["history"]}
+        assert {"taken by the provider", "delivered"} <= words
