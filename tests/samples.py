@@ -72,6 +72,20 @@ def a_match(**changes: Any) -> dict[str, Any]:
     return {"user_id": "u1", "job_id": "j1", "matched_at": NOW, "job": job} | changes
 
 
+def an_event(kind: str = "delivered", **fields: Any) -> dict[str, Any]:
+    """An event as SendGrid posts it; a field that is None is left out."""
+    whole = {
+        "email": "u1@example.com",
+        "timestamp": int(NOW.timestamp()),
+        "event": kind,
+        "sg_event_id": "e1",
+        "sg_message_id": "m1.recvd-abc-0",
+        "delivery_id": "u1_j1",
+        "mailing": "job-alert",
+    }
+    return {name: value for name, value in (whole | fields).items() if value is not None}
+
+
 def a_mailing() -> Mailing:
     """The shipped job alert."""
     return load(FOLDER)["job-alert"]

@@ -1,7 +1,6 @@
 """The provider's events: each read by itself, ranked, and never a reason to refuse the others."""
 
 import json
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,8 +10,8 @@ from hypothesis import strategies as st
 from ledgermail.errors import InvalidDocument
 from ledgermail.events.events import RANKS, fate, parse, read_batch, read_event
 from ledgermail.events.suppression import Reason
+from tests.samples import NOW, an_event
 
-AT = 1_786_872_600
 # https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event: deliverability and engagement events.
 DOCUMENTED = {
     "processed",
@@ -29,19 +28,6 @@ DOCUMENTED = {
 }
 
 
-def an_event(kind: str = "delivered", **fields: Any) -> dict[str, Any]:
-    """An event as SendGrid posts it."""
-    whole = {
-        "email": "u1@example.com",
-        "timestamp": AT,
-        "event": kind,
-        "sg_event_id": "e1",
-        "sg_message_id": "m1.recvd-abc-0",
-        "delivery_id": "u1_j1",
-    }
-    return {name: value for name, value in (whole | fields).items() if value is not None}
-
-
 def test_the_rank_table_has_every_documented_event_and_only_those() -> None:
     assert set(RANKS) - {"blocked"} == DOCUMENTED
     assert len(set(RANKS.values())) == len(RANKS)
@@ -51,7 +37,7 @@ def test_an_event_is_read_with_our_argument_and_the_id_that_the_send_was_answere
     event = read_event(an_event())
     assert event is not None
     assert (event.kind, event.delivery_id, event.reference) == ("delivered", "u1_j1", "m1")
-    assert event.at == datetime.fromtimestamp(AT, UTC)
+    assert event.at == NOW
 
 
 @pytest.mark.parametrize(
@@ -113,7 +99,7 @@ def test_what_an_event_leaves_open_is_no_fault_of_it(name: str) -> None:
 
 
 def test_an_event_of_a_kind_that_is_not_about_a_mail_is_counted_and_passed_over() -> None:
-    batch = read_batch([{"event": "account_status_change", "timestamp": AT}, an_event("something_new")])
+    batch = read_batch([{"event": "account_status_change", "timestamp": 1}, an_event("something_new")])
     assert (batch.events, batch.counts) == ((), {"not_ours": 2})
 
 

@@ -9,22 +9,14 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from ledgermail.events.signature import SIGNATURE, TIMESTAMP
+from tests import samples
 
 AT = int(time.time()) - 60
 
 
 def an_event(kind: str = "delivered", **fields: Any) -> dict[str, Any]:
-    """An event as SendGrid posts it; a field that is None is left out."""
-    whole = {
-        "email": "u1@example.com",
-        "timestamp": AT,
-        "event": kind,
-        "sg_event_id": "e1",
-        "sg_message_id": "m1.recvd-abc-0",
-        "delivery_id": "u1_j1",
-        "mailing": "job-alert",
-    }
-    return {name: value for name, value in (whole | fields).items() if value is not None}
+    """An event of a minute ago."""
+    return samples.an_event(kind, **{"timestamp": AT, **fields})
 
 
 @dataclass(frozen=True)
