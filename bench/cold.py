@@ -3,12 +3,15 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import packages_distributions
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -16,12 +19,13 @@ from bench import ground as grounds
 from bench.ground import Ground
 from bench.report import Section, Table
 from bench.rounds import interleaved, ratio
+from deploy.table import BUILD_ENVIRONMENT
 from emulator.functions import MAIN, names
 from emulator.process import ROOT
 
-BARE = ROOT / "bench" / "bare" / "main.py"
+SOURCES = {"functions": MAIN.parent, "bare": ROOT / "bench" / "bare"}
 ANSWERS = (200, 403, 503)  # the public ones' to a caller without a key; the status's where there are no runs yet
-GETS = frozenset({"status", "preferences", "console"})
+GETS = frozenset({"bare", "status", "preferences", "console"})
 REQUIREMENTS = ROOT / "functions" / "requirements.txt"
 DELIVERIES = 64  # more than there are rounds: each asks for another one, which is sent
 
@@ -40,12 +44,14 @@ def measure(ground: Ground, rounds: int) -> Section:
     grounds.write(ground.db, "users", grounds.USERS, grounds.user)
     grounds.write(ground.db, "deliveries", DELIVERIES, lambda n: grounds.delivery_document(grounds.delivery(n)))
     functions, waiting = ["bare", *names()], iter(range(DELIVERIES))
+    with tempfile.TemporaryDirectory() as folder:
+        sources = built(Path(folder))
 
-    def start(function: str) -> Start:
-        body = {"delivery_id": grounds.delivery(next(waiting)).id} if function == "deliver" else {}
-        return first_request(ground, function, json.dumps(body))
+        def start(function: str) -> Start:
+            body = {"delivery_id": grounds.delivery(next(waiting)).id} if function == "deliver" else {}
+            return first_request(ground, sources, function, json.dumps(body))
 
-    starts = interleaved(functions, rounds, start)
+        starts = interleaved(functions, rounds, start)
     seconds = {name: [one.seconds for one in found] for name, found in starts.items()}
     rows = [
         (
@@ -59,26 +65,30 @@ def measure(ground: Ground, rounds: int) -> Section:
     ]
     return Section(
         "Cold start and memory",
-        "A fresh process imports functions-framework and the function, and answers its first request; `deliver` sends a mail in"
-        f" it. The bare one makes the same Firestore client and reads one document. Medians of {rounds}, ratios of pairs.",
+        "A fresh process imports functions-framework and the function, compiled as the build does it, and answers its first"
+        " request; `deliver` sends a mail in it. The bare one makes the same Firestore client and reads one document."
+        f" Medians of {rounds}, ratios of pairs.",
         [Table(("function", "seconds", "of bare", "processor time of bare", "memory, MiB"), rows)],
         {f"cold start of {name}, of bare": ratio(seconds[name], seconds["bare"]) for name in functions[1:]},
     )
 
 
-def first_request(ground: Ground, function: str, body: str) -> Start:
+def built(folder: Path) -> Path:
+    """Copies of the sources, compiled as Google's build compiles them: nothing is compiled at a cold start."""
+    for name, source in SOURCES.items():
+        shutil.copytree(source, folder / name)
+    command = [sys.executable, "-m", "compileall", "-f", "-q", "."]
+    subprocess.run(command, check=True, cwd=folder, env=os.environ | BUILD_ENVIRONMENT)
+    return folder
+
+
+def first_request(ground: Ground, sources: Path, function: str, body: str) -> Start:
     """Start one. Raises RuntimeError when it does not answer as it should: its figures would be of something else."""
-    source, method = (BARE, "GET") if function == "bare" else (MAIN, "GET" if function in GETS else "POST")
+    source = sources / ("bare" if function == "bare" else "functions")
     environment = {**os.environ, **ground.environment, "FUNCTION_TARGET": function, "HIDDEN": hidden()}
-    command = [
-        sys.executable,
-        "-m",
-        "bench.first_request",
-        function,
-        str(source),
-        method,
-        body if method == "POST" else "",
-    ]
+    environment["PYTHONPATH"] = str(source)
+    asked = ("GET", "") if function in GETS else ("POST", body)
+    command = [sys.executable, "-m", "bench.first_request", function, str(source / "main.py"), *asked]
     begun = time.monotonic()
     ended = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
     said: dict[str, Any] = (

@@ -2,7 +2,7 @@
 
 from deploy.foundation import grant, secret_name
 from deploy.step import Command, Expected, Path, Step
-from deploy.table import BASE_IMAGE, BUILD_ACCOUNT, TASK_ACCOUNT, Function
+from deploy.table import BASE_IMAGE, BUILD_ACCOUNT, BUILD_ENVIRONMENT, TASK_ACCOUNT, Function
 from deploy.target import Target
 from ledgermail.settings import PREFIX
 
@@ -63,6 +63,7 @@ def _flags(target: Target, function: Function) -> list[str]:
         f"--max-instances={function.max_instances}",
         *(f"--set-env-vars={_pair(name, value)}" for name, value in _environment(target, function).items()),
         *([f"--set-secrets={_secrets(target, function)}"] if function.secrets else ["--clear-secrets"]),
+        *(f"--set-build-env-vars={_pair(name, value)}" for name, value in BUILD_ENVIRONMENT.items()),
         "--quiet",
     ]
 

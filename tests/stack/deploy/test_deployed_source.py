@@ -21,6 +21,7 @@ from tests.unit.deploy.fake_gcloud import flags_of
 
 SOURCE = ROOT / "functions"
 EXAMPLE = ROOT / "deploy" / "deploy.example.toml"
+BUILT = 315532801  # 1980-01-01T00:00:01Z: the time that every file of an image built by buildpacks bears
 KEY = "deployed-key-of-thirty-two-characters"
 # A refusal of each, and a call with the wrong method or body: the answers of code that has started and read its settings.
 CALLED = (("GET", "", 405), ("POST", "no JSON", 400))
@@ -46,18 +47,22 @@ def ignored(folder: str, names: list[str]) -> set[str]:
     return {n for n in names for p in patterns if fnmatch.fnmatch(paths[n] if p.startswith("/") else n, p)}
 
 
+def deploys() -> list[dict[str, list[str]]]:
+    """The flags of each function's deploy command."""
+    commands = [flags_of(list(step.create or ())) for step in plan.steps(read("my-project-1", "europe-west1", EXAMPLE))]
+    return [flags for flags in commands if "function" in flags]
+
+
 def environments() -> dict[str, dict[str, str]]:
     """What each function is deployed with, as the deploy commands say it."""
     found = {}
-    for step in plan.steps(read("my-project-1", "europe-west1", EXAMPLE)):
-        flags = flags_of(list(step.create or ()))
-        if "function" in flags:
-            name = flags["function"][0]
-            variables = dict(pair.split("=", 1) for pair in flags["set-env-vars"])
-            mounted = ",".join(flags.get("set-secrets", [])).split(",")
-            secrets = {pair.partition("=")[0]: KEY for pair in mounted if pair}
-            cloud_run = {"PATH": os.defpath, "K_SERVICE": name, "FUNCTION_TARGET": name}
-            found[name] = {**variables, **secrets, **cloud_run}
+    for flags in deploys():
+        (name,) = flags["function"]
+        variables = dict(pair.split("=", 1) for pair in flags["set-env-vars"])
+        mounted = ",".join(flags.get("set-secrets", [])).split(",")
+        secrets = {pair.partition("=")[0]: KEY for pair in mounted if pair}
+        cloud_run = {"PATH": os.defpath, "K_SERVICE": name, "FUNCTION_TARGET": name}
+        found[name] = {**variables, **secrets, **cloud_run}
     return found
 
 
@@ -74,8 +79,16 @@ def deployed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if subprocess.run([*by_uv, *install, "--python", python, "--compile-bytecode"], check=False).returncode != 0:
         subprocess.run([*by_pip, *install], check=True)  # which alone knows of a mirror that is set for pip
     subprocess.run([*by_uv, "check", "--quiet", "--python", python], check=True)
-    subprocess.run([python, "-m", "compileall", "-f", "-q", "."], check=True, cwd=folder / "source")
+    build(python, folder / "source")
     return folder
+
+
+def build(python: str, source: Path) -> None:
+    """As Google's builder does: it compiles the source, and all its files then bear the same time."""
+    told = dict(pair.split("=", 1) for flags in deploys() for pair in flags["set-build-env-vars"])
+    subprocess.run([python, "-m", "compileall", "-f", "-q", "."], check=True, cwd=source, env=os.environ | told)
+    for file in source.rglob("*.py"):
+        os.utime(file, (BUILT, BUILT))
 
 
 @pytest.mark.timeout(300)
@@ -100,6 +113,18 @@ def _answer(url: str, call: str, body: str) -> int:
     method, _, more = call.partition(" ")
     headers, path = ({"X-Ledgermail-Key": KEY}, "") if more == "key" else ({}, more)
     return httpx.request(method, url + path, content=body, headers=headers).status_code
+
+
+def test_a_cold_start_compiles_nothing(deployed: Path) -> None:
+    """What the build compiled is what is imported."""
+    python, source = deployed / "venv" / "bin" / "python", deployed / "source"
+    modules = [path.relative_to(source).with_suffix("") for path in (source / "ledgermail").rglob("*.py")]
+    names = [".".join(module.parts).removesuffix(".__init__") for module in modules]
+    command = [str(python), "-v", "-c", f"import {', '.join(names)}"]
+    said = subprocess.run(command, check=True, cwd=source, capture_output=True, text=True).stderr
+    ours = [line for line in said.splitlines() if str(source) in line]
+    assert sum(" matches " in line for line in ours) == len(names)
+    assert [line for line in ours if "stale" in line or "wrote" in line or ".py'>" in line] == []
 
 
 @pytest.mark.timeout(300)
