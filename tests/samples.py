@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from ledgermail.clock import Clock
 from ledgermail.delivering.content import Rendered
 from ledgermail.delivering.eligibility import Recipient
 from ledgermail.delivering.message import Message
@@ -13,6 +14,8 @@ from ledgermail.ledger.policy import Policy
 from ledgermail.mailing import Mailing, load
 from ledgermail.planning.page import content_hash
 from ledgermail.settings import FOLDER, Settings, read
+from ledgermail.webhooks.egress import Egress
+from ledgermail.webhooks.webhook import Webhooks
 
 NOW = datetime(2026, 8, 16, 9, 30, tzinfo=UTC)
 LINK = "https://mail.example.com/preferences?token=t"  # as in every mail
@@ -107,3 +110,9 @@ ENVIRONMENT = {
 def settings(**changes: str) -> Settings:
     """Settings as read from a good environment with these variables (without their prefix) changed."""
     return read(ENVIRONMENT | {f"LEDGERMAIL_{name.upper()}": value for name, value in changes.items()})
+
+
+def telling(timeout: timedelta = timedelta(seconds=5), clock: Clock | None = None, **egress: Any) -> Webhooks:
+    """What tells customers; `egress` is what it may do and whom it asks for addresses."""
+    clock = clock or Clock()
+    return Webhooks(Egress(timeout, clock, **egress), clock)

@@ -2,17 +2,15 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from ledgermail import mailing, settings
 from ledgermail.clock import Clock
-from ledgermail.ledger.policy import Policy
 from ledgermail.log import of_project
 from ledgermail.mailing import Mailing
-from ledgermail.settings import Provider, Settings, WebhookTargets
+from ledgermail.settings import Settings
 
 if TYPE_CHECKING:
     from google.cloud import firestore
@@ -34,6 +32,7 @@ if TYPE_CHECKING:
     from ledgermail.support.why import Enquiries
     from ledgermail.upkeep.prune import Pruner
     from ledgermail.upkeep.sweep import Sweeper
+    from ledgermail.webhooks.webhook import Webhooks
 
 
 @dataclass(frozen=True)
@@ -78,16 +77,13 @@ class App:
         from ledgermail.delivering.items import Items
         from ledgermail.delivering.worker import Worker
         from ledgermail.providers.provider import provider_of
-        from ledgermail.webhooks.egress import LOOPBACK, PUBLIC
-        from ledgermail.webhooks.webhook import Webhooks
 
-        allowed = LOOPBACK if self.settings.webhooks is WebhookTargets.LOOPBACK else PUBLIC
         return Worker(
             ledger=self.ledger,
             gates=self.gates,
             tasks=self.tasks,
             provider=provider_of(self.settings, self.clock),
-            webhooks=Webhooks(self.settings.provider_timeout, self.clock, allowed=allowed),
+            webhooks=lambda: self.webhooks,
             items=Items(self.client, self.reports),
             links=self.links,
             mailings=self.mailings,
@@ -95,6 +91,15 @@ class App:
             lease=self.settings.lease,
             provider_timeout=self.settings.provider_timeout,
         )
+
+    @cached_property
+    def webhooks(self) -> "Webhooks":
+        """What tells customers that a mail was accepted."""
+        from ledgermail.webhooks.egress import ALLOWED, Egress
+        from ledgermail.webhooks.webhook import Webhooks
+
+        way_out = Egress(self.settings.provider_timeout, self.clock, allowed=ALLOWED[self.settings.webhooks])
+        return Webhooks(way_out, self.clock)
 
     @cached_property
     def links(self) -> "Links":
@@ -282,16 +287,4 @@ def app() -> App:
 def from_environment(environment: Mapping[str, str]) -> App:
     """The one of these settings. Raises ConfigurationError naming all that is wrong."""
     read = settings.read(environment)
-    return App(read, in_force(mailing.load(read.mailings), read))
-
-
-def in_force(mailings: Mapping[str, Mailing], settings: Settings) -> Mapping[str, Mailing]:
-    """The mailings with what this deployment knows of its provider: who gets no events does not wait for their evidence."""
-
-    told = bool(settings.events_keys) and settings.provider is Provider.SENDGRID  # whose events alone are read
-
-    def policy(declared: Policy) -> Policy:
-        grace = declared.evidence_grace if told else timedelta()
-        return replace(declared, evidence_grace=grace, repeatable=settings.provider.repeatable)
-
-    return {name: replace(declared, policy=policy(declared.policy)) for name, declared in mailings.items()}
+    return App(read, mailing.in_force(mailing.load(read.mailings), read))

@@ -4,7 +4,7 @@ import hashlib
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -17,6 +17,7 @@ from ledgermail.ledger.delivery import TERMINAL, Guarantee
 from ledgermail.ledger.ids import encode_part
 from ledgermail.ledger.policy import Policy
 from ledgermail.planning.schedules import Schedule, parse
+from ledgermail.settings import Provider, Settings
 
 TEMPLATES = ("subject.txt", "body.mjml", "body.txt")
 ATTACHMENT = "attachment.csv"  # optional: its one line names the columns
@@ -188,3 +189,15 @@ def _check_retention(declared: Declared, mailing: Mailing) -> None:
                 declared.problem(f"retention_{status}", f"must be longer than {name}")
         if mailing.policy.retention <= getattr(mailing, name):
             declared.problem("retention", f"must be longer than {name}")
+
+
+def in_force(mailings: Mapping[str, Mailing], settings: Settings) -> Mapping[str, Mailing]:
+    """The mailings with what this deployment knows of its provider: who gets no events does not wait for their evidence."""
+
+    told = bool(settings.events_keys) and settings.provider is Provider.SENDGRID  # whose events alone are read
+
+    def policy(declared: Policy) -> Policy:
+        grace = declared.evidence_grace if told else timedelta()
+        return replace(declared, evidence_grace=grace, repeatable=settings.provider.repeatable)
+
+    return {name: replace(declared, policy=policy(declared.policy)) for name, declared in mailings.items()}

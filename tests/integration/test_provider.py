@@ -58,6 +58,7 @@ def failure(outcome: Outcome) -> Failure:
         answer("202 Accepted", "X-Message-Id: m1"),
         answer("200 OK", "X-Message-Id: m1", body=b"{}"),
         answer("202 Accepted", "X-Message-Id: m1", "Content-Type: application/json", body=b"not JSON"),
+        answer("202 Accepted", "X-Message-Id: m1", "Content-Encoding: gzip", body=b"half"),
         b"HTTP/1.1 204 No Content\r\nX-Message-Id: m1\r\n\r\n",
         b"HTTP/1.1 100 Continue\r\n\r\n" + answer("202 Accepted", "X-Message-Id: m1"),
     ],
@@ -105,7 +106,6 @@ def test_every_other_answer_is_what_the_table_says(said: bytes, kind: type, code
         b"SMTP 220 hello\r\n\r\n",
         b"\x16\x03\x01\x00\xff",
         b"HTTP/1.1 202 Accepted\r\nContent-Length: 10\r\n\r\nhalf",
-        b"HTTP/1.1 202 Accepted\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\nhalf",
     ],
 )
 def test_an_answer_that_is_not_whole_may_hide_an_acceptance(said: bytes) -> None:
@@ -252,7 +252,7 @@ def test_neither_key_nor_address_nor_words_are_ever_logged(
         sent_to(inbox.url)
     sent_to(inbox.url)
     said = caplog.text + "".join(capfd.readouterr())
-    assert "httpx" in said
+    assert "httpcore" in said
     for secret in ("SG.local", "u1@example.com", "Ada", "A job"):
         assert secret not in said
 

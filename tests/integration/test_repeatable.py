@@ -9,9 +9,10 @@ import pytest
 
 from emulator.inbox import DEFAULT_KEY, RESEND_KEY, SMTP_USER, Inbox
 from emulator.tasks import CloudTasks
-from ledgermail.app import App, in_force
+from ledgermail.app import App
 from ledgermail.delivering.worker import Answer
 from ledgermail.ledger.delivery import Guarantee
+from ledgermail.mailing import in_force
 from tests.integration.conftest import AppMaker, Ground
 from tests.integration.delivering import JOB, Post, both
 from tests.integration.interruptions import Died, after, die

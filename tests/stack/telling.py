@@ -5,13 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from ledgermail.clock import Clock
 from ledgermail.delivering.outcomes import Accepted, Outcome
 from ledgermail.ledger.delivery import Stage, Status
 from ledgermail.ledger.transitions import EMAIL
 from ledgermail.webhooks.egress import LOOPBACK, Allowed
-from ledgermail.webhooks.webhook import Webhooks
-from tests.samples import NOW, a_delivery
+from tests.samples import NOW, a_delivery, telling
 from tests.stack.receivers import Receiver
 
 SECRET = "whsec_" + base64.b64encode(bytes(range(32))).decode()
@@ -34,5 +32,5 @@ class Names:
 
 def tell(receiver: Receiver, timeout: timedelta = WELL, allowed: Allowed = LOOPBACK, path: str = "/hook") -> Outcome:
     """One attempt in plain HTTP."""
-    webhooks = Webhooks(timeout, Clock(), resolve=Names(), allowed=allowed)
+    webhooks = telling(timeout, resolve=Names(), allowed=allowed)
     return webhooks.send(f"http://shop.example:{receiver.port}{path}", SECRET, TOLD)

@@ -11,8 +11,9 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from ledgermail.clock import Clock
 from ledgermail.delivering.outcomes import Accepted, Outcome, Rejected, Transient
 from ledgermail.ledger.delivery import Failure
-from ledgermail.webhooks.egress import LOOPBACK, PUBLIC, Address, authorities
-from ledgermail.webhooks.webhook import Webhooks
+from ledgermail.timed import authorities
+from ledgermail.webhooks.egress import LOOPBACK, PUBLIC, Address
+from tests.samples import telling
 from tests.stack.receivers import Authority, Receiver, says
 from tests.stack.telling import ACCEPTED, SECRET, TOLD, WELL, Names, tell
 
@@ -21,7 +22,7 @@ OTHER = "whsec_" + base64.b64encode(bytes(range(1, 33))).decode()
 
 def tell_in_tls(receiver: Receiver, authority: Authority | None) -> Outcome:
     context = authority.trusted() if authority else None
-    webhooks = Webhooks(WELL, Clock(), resolve=Names(), allowed=LOOPBACK, context=context)
+    webhooks = telling(WELL, resolve=Names(), allowed=LOOPBACK, context=context)
     return webhooks.send(f"https://shop.example:{receiver.port}/hook", SECRET, TOLD)
 
 
@@ -81,7 +82,7 @@ def test_a_second_attempt_tells_the_same_event_at_its_own_time() -> None:
     start = datetime.now(UTC)
     times = iter([start, start + timedelta(seconds=61)])
     with Receiver(says("500 Oops")) as shop:
-        webhooks = Webhooks(WELL, Clock(now=lambda: next(times)), resolve=Names(), allowed=LOOPBACK)
+        webhooks = telling(WELL, Clock(now=lambda: next(times)), resolve=Names(), allowed=LOOPBACK)
         for attempt in (1, 2):
             webhooks.send(f"http://shop.example:{shop.port}/", SECRET, replace(TOLD, attempt=attempt))
     first, second = shop.heard
@@ -138,7 +139,7 @@ def test_a_name_that_changes_its_mind_is_asked_once_and_called_where_it_was_chec
     names = Names([["127.0.0.1"], ["127.0.0.2"]])
     allowed = replace(LOOPBACK, address=only_first)
     with Receiver(says("200 OK")) as shop, Receiver(says("200 OK"), host="127.0.0.2", port=shop.port) as inside:
-        webhooks = Webhooks(WELL, Clock(), resolve=names, allowed=allowed)
+        webhooks = telling(WELL, resolve=names, allowed=allowed)
         assert webhooks.send(f"http://shop.example:{shop.port}/", SECRET, TOLD) == ACCEPTED
         assert (names.asked, len(shop.heard)) == (1, 1)
         again = webhooks.send(f"http://shop.example:{shop.port}/", SECRET, TOLD)
@@ -149,7 +150,7 @@ def test_a_name_that_changes_its_mind_is_asked_once_and_called_where_it_was_chec
 def test_no_address_is_called_when_one_of_them_is_not_allowed() -> None:
     names = Names([["127.0.0.1", "127.0.0.2"]])
     with Receiver(says("200 OK")) as shop:
-        webhooks = Webhooks(WELL, Clock(), resolve=names, allowed=replace(LOOPBACK, address=only_first))
+        webhooks = telling(WELL, resolve=names, allowed=replace(LOOPBACK, address=only_first))
         outcome = webhooks.send(f"http://shop.example:{shop.port}/", SECRET, TOLD)
     assert isinstance(outcome, Rejected)
     assert shop.heard == []
@@ -157,13 +158,13 @@ def test_no_address_is_called_when_one_of_them_is_not_allowed() -> None:
 
 def test_an_address_that_does_not_answer_is_followed_by_the_next() -> None:
     with Receiver(says("200 OK")) as shop:
-        webhooks = Webhooks(WELL, Clock(), resolve=Names([["127.0.0.9", "127.0.0.1"]]), allowed=LOOPBACK)
+        webhooks = telling(WELL, resolve=Names([["127.0.0.9", "127.0.0.1"]]), allowed=LOOPBACK)
         assert webhooks.send(f"http://shop.example:{shop.port}/", SECRET, TOLD) == ACCEPTED
 
 
 def test_an_address_in_the_url_is_named_as_http_has_it() -> None:
     with Receiver(says("200 OK")) as shop:
-        webhooks = Webhooks(WELL, Clock(), resolve=Names(), allowed=LOOPBACK)
+        webhooks = telling(WELL, resolve=Names(), allowed=LOOPBACK)
         assert webhooks.send(f"http://[2606:4700::1]:{shop.port}/", SECRET, TOLD) == ACCEPTED
     assert shop.heard[0].headers["Host"] == f"[2606:4700::1]:{shop.port}"
 

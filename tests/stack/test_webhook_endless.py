@@ -7,11 +7,10 @@ from threading import Event
 
 import pytest
 
-from ledgermail.clock import Clock
 from ledgermail.delivering.outcomes import Transient
 from ledgermail.ledger.delivery import Failure
 from ledgermail.webhooks.egress import LOOPBACK
-from ledgermail.webhooks.webhook import Webhooks
+from tests.samples import telling
 from tests.stack.receivers import Answer, Authority, Receiver, Write
 from tests.stack.telling import ACCEPTED, SECRET, TOLD, Names, tell
 
@@ -67,7 +66,7 @@ def test_a_server_that_drips_holds_nobody_past_the_time_limit(start: bytes, drop
 
 def test_a_server_that_drips_in_tls_holds_nobody_either(authority: Authority) -> None:
     with Receiver(dripping(b"HTTP/1.1 200 OK\r\nX-Long: ", b"a"), authority.server("shop.example")) as shop:
-        webhooks = Webhooks(SOON, Clock(), resolve=Names(), allowed=LOOPBACK, context=authority.trusted())
+        webhooks = telling(SOON, resolve=Names(), allowed=LOOPBACK, context=authority.trusted())
         outcome = webhooks.send(f"https://shop.example:{shop.port}/", SECRET, TOLD)
     assert isinstance(outcome, Transient)
     assert outcome.failure.code in TIMEOUTS
@@ -75,7 +74,7 @@ def test_a_server_that_drips_in_tls_holds_nobody_either(authority: Authority) ->
 
 def test_a_server_that_never_shakes_hands_holds_nobody(authority: Authority) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        webhooks = Webhooks(SOON, Clock(), resolve=Names(), allowed=LOOPBACK, context=authority.trusted())
+        webhooks = telling(SOON, resolve=Names(), allowed=LOOPBACK, context=authority.trusted())
         outcome = webhooks.send(f"https://shop.example:{silent.getsockname()[1]}/", SECRET, TOLD)
     assert outcome == Transient(Failure(category="transient", code="ConnectTimeout"))
 

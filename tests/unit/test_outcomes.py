@@ -1,21 +1,20 @@
 """The two tables of outcomes: complete, and on the safe side where the provider may have the mail."""
 
-import httpx
+import httpcore
 import pytest
 
 from ledgermail.delivering.outcomes import (
-    BY_ERROR,
     Accepted,
     Ambiguous,
     Kind,
     Misconfigured,
     Rejected,
     Transient,
-    kind_of_error,
     kind_of_status,
     outcome_of,
 )
 from ledgermail.ledger.delivery import Failure
+from ledgermail.providers.provider_http import BY_ERROR, NO_ANSWER, kind_of_error
 
 STATUSES = range(100, 600)
 
@@ -24,8 +23,8 @@ def those_that_are(kind: Kind) -> set[int]:
     return {status for status in STATUSES if kind_of_status(status) is kind}
 
 
-def errors(root: type[httpx.RequestError] = httpx.RequestError) -> set[type[httpx.RequestError]]:
-    """The errors that httpx raises: those without a more exact one below them."""
+def errors(root: type[Exception]) -> set[type[Exception]]:
+    """The errors that httpcore raises below this one: those without a more exact one below them."""
     below = set().union(*(errors(kind) for kind in root.__subclasses__()))
     return below or {root}
 
@@ -54,20 +53,27 @@ def test_every_status_has_an_outcome() -> None:
     assert sum(len(those_that_are(kind)) for kind in Kind) == len(STATUSES)
 
 
-def test_every_error_that_httpx_may_raise_is_in_the_table() -> None:
-    assert set(BY_ERROR) == errors()
+def test_every_error_that_httpcore_may_raise_is_in_the_table() -> None:
+    """What it exports is all of it, but for one between its own parts."""
+    exported = {kind for name in httpcore.__all__ if isinstance(kind := getattr(httpcore, name), type)}
+    raised = {kind for kind in exported if issubclass(kind, Exception)} - {httpcore.ConnectionNotAvailable}
+    assert all(issubclass(kind, NO_ANSWER) for kind in raised)
+    assert set(BY_ERROR) == set().union(*(errors(kind) for kind in NO_ANSWER)) == raised - BASES
+
+
+BASES = {httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError}
 
 
 def test_only_errors_from_before_the_request_left_count_as_nothing_sent() -> None:
-    """The two besides are refused by httpx itself, and an answer that is a redirect too many."""
+    """Two more are refused by httpcore itself."""
     nothing_sent = {error for error, kind in BY_ERROR.items() if kind is Kind.TRANSIENT}
-    assert nothing_sent == {httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError}
+    assert nothing_sent == {httpcore.ConnectError, httpcore.ConnectTimeout, httpcore.PoolTimeout, httpcore.ProxyError}
     misconfigured = {error for error, kind in BY_ERROR.items() if kind is Kind.MISCONFIGURED}
-    assert misconfigured == {httpx.UnsupportedProtocol, httpx.LocalProtocolError, httpx.TooManyRedirects}
+    assert misconfigured == {httpcore.UnsupportedProtocol, httpcore.LocalProtocolError}
 
 
-def test_an_error_that_httpx_has_yet_to_invent_may_hide_an_acceptance() -> None:
-    assert kind_of_error(type("NewError", (httpx.NetworkError,), {})("new")) is Kind.AMBIGUOUS
+def test_an_error_that_httpcore_has_yet_to_invent_may_hide_an_acceptance() -> None:
+    assert kind_of_error(httpcore.NetworkError("new")) is Kind.AMBIGUOUS
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from ledgermail.app import in_force
 from ledgermail.errors import ConfigurationError
-from ledgermail.mailing import load
+from ledgermail.mailing import in_force, load
 from ledgermail.settings import FOLDER, PROVIDER_SECRETS, SECRETS, Provider, SmtpTls, read, secrets_of
 from tests.samples import ENVIRONMENT
 

@@ -7,12 +7,11 @@ from datetime import timedelta, timezone
 
 import pytest
 
-from ledgermail.clock import Clock
 from ledgermail.delivering.outcomes import Kind, Rejected
 from ledgermail.ledger.delivery import Delivery, Stage, Status, from_document, to_document
 from ledgermail.ledger.transitions import EMAIL
-from ledgermail.webhooks.webhook import BAD_SECRET, Webhooks, body, event_id, kind_of_status
-from tests.samples import NOW, a_delivery
+from ledgermail.webhooks.webhook import BAD_SECRET, body, event_id, kind_of_status
+from tests.samples import NOW, a_delivery, telling
 
 TOLD = a_delivery(Status.IN_FLIGHT, stages={EMAIL: Stage(at=NOW, reference="m1")})
 KEY = base64.b64encode(bytes(range(32))).decode()
@@ -102,14 +101,14 @@ def local(host: str, port: int) -> list[str]:
     return ["127.0.0.1"]
 
 
-webhooks = Webhooks(timedelta(seconds=5), Clock(), resolve=refuse_to_look_up)
+webhooks = telling(resolve=refuse_to_look_up)
 
 
 @pytest.mark.parametrize(
     "secret", ["whsec_" + KEY, "whsec_" + KEY.rstrip("="), "whsec_" + "A" * 32, "whsec_" + "A" * 86]
 )
 def test_a_secret_of_24_to_64_bytes_signs_with_or_without_padding(secret: str) -> None:
-    outcome = Webhooks(timedelta(seconds=5), Clock(), resolve=local).send("https://shop.example/", secret, TOLD)
+    outcome = telling(resolve=local).send("https://shop.example/", secret, TOLD)
     assert isinstance(outcome, Rejected)
     assert (outcome.failure.category, outcome.failure.code) == ("rejected", "address_not_allowed")
 

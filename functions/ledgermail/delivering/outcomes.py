@@ -1,4 +1,4 @@
-"""What an attempt came to, and the tables that decide it: HTTP status, what Resend adds to it, transport error -> outcome.
+"""What an attempt came to, and the tables that decide it: HTTP status, and what Resend adds to it -> outcome.
 
 The difference that matters is whether the provider may have the mail. Accepted is not delivered; that comes later, as an event.
 """
@@ -6,8 +6,6 @@ The difference that matters is whether the provider may have the mail. Accepted 
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
-
-import httpx
 
 from ledgermail.ledger.delivery import Failure
 
@@ -89,24 +87,6 @@ RESEND_BY_NAME = {
 # Where an error that is a message's own, by status and name, is one of ours: a wrong key may be a 400.
 RESEND_OURS = ("api key is invalid", "invalid `from`")
 
-# Measured on httpx 0.28: the connecting and waiting errors come before the server has anything of ours, the others after.
-BY_ERROR: dict[type[httpx.RequestError], Kind] = {
-    httpx.ConnectError: Kind.TRANSIENT,  # refused, DNS, TLS
-    httpx.ConnectTimeout: Kind.TRANSIENT,
-    httpx.PoolTimeout: Kind.TRANSIENT,
-    httpx.ProxyError: Kind.TRANSIENT,
-    httpx.UnsupportedProtocol: Kind.MISCONFIGURED,
-    httpx.LocalProtocolError: Kind.MISCONFIGURED,  # a key that is no header value; a message is JSON and cannot break HTTP
-    httpx.ReadTimeout: Kind.AMBIGUOUS,
-    httpx.WriteTimeout: Kind.AMBIGUOUS,
-    httpx.ReadError: Kind.AMBIGUOUS,
-    httpx.WriteError: Kind.AMBIGUOUS,
-    httpx.CloseError: Kind.AMBIGUOUS,
-    httpx.RemoteProtocolError: Kind.AMBIGUOUS,
-    httpx.DecodingError: Kind.AMBIGUOUS,
-    httpx.TooManyRedirects: Kind.MISCONFIGURED,
-}
-
 
 def kind_of_status(status: int) -> Kind:
     """What an HTTP status says of the attempt. Any 2xx is acceptance; any other 5xx may hide one.
@@ -125,11 +105,6 @@ def kind_of_resend(status: int, name: str, words: str) -> Kind:
     """What an answer of Resend says of the attempt, by its status, its error's name and words (empty: not JSON)."""
     kind = RESEND_BY_NAME.get((status, name)) or kind_of_status(status)
     return Kind.MISCONFIGURED if kind is Kind.REJECTED and words.lower().startswith(RESEND_OURS) else kind
-
-
-def kind_of_error(error: httpx.RequestError) -> Kind:
-    """What a transport error says of the attempt; one that the table does not know may hide an acceptance."""
-    return BY_ERROR.get(type(error), Kind.AMBIGUOUS)
 
 
 def outcome_of(kind: Kind, failure: Failure, *, reference: str = "", hold: timedelta | None = None) -> Outcome:

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from ledgermail.clock import Clock
 from ledgermail.delivering.attempt import Attempt, verb_of
@@ -39,8 +39,10 @@ from ledgermail.ledger.transitions import EMAIL, WEBHOOK
 from ledgermail.log import log
 from ledgermail.mailing import Mailing
 from ledgermail.preferences.links import Links
-from ledgermail.providers.provider import AnyProvider
-from ledgermail.webhooks.webhook import Webhooks
+
+if TYPE_CHECKING:
+    from ledgermail.providers.provider import AnyProvider
+    from ledgermail.webhooks.webhook import Webhooks
 
 INFRASTRUCTURE_WAIT = timedelta(seconds=30)  # what a task is told to wait when the ledger or a newer worker is needed
 THROTTLED_WAIT = timedelta(seconds=30)  # where a 429 does not say how long
@@ -63,8 +65,8 @@ class Worker:
     ledger: Ledger
     gates: Gates
     tasks: Tasks
-    provider: AnyProvider
-    webhooks: Webhooks
+    provider: "AnyProvider"
+    webhooks: "Callable[[], Webhooks]"  # made when there is one to tell: few mailings have that stage
     items: Items
     links: Links
     mailings: Mapping[str, Mailing]
@@ -156,7 +158,7 @@ class Worker:
             return self._let_go(attempt)
         if attempt.request is not None:
             return self._settle(attempt, self.provider.send(attempt.request, attempt.claimed.delivery.id))
-        return self._settle(attempt, self.webhooks.send(*(attempt.webhook or NO_WEBHOOK), attempt.claimed.delivery))
+        return self._settle(attempt, self.webhooks().send(*(attempt.webhook or NO_WEBHOOK), attempt.claimed.delivery))
 
     def _settle(self, attempt: Attempt, outcome: Outcome) -> Answer:
         """Outcome -> exactly one verb, under our claim; then its next stage or task, and what it says to everybody."""

@@ -31,7 +31,7 @@ def sender(settings: Settings) -> Iterator[Finding]:
     except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:  # its words could hold the key
         yield problem("resend", f"{settings.resend_url}: {type(error).__name__}", REACH)
         return
-    yield from found(answer.status_code, json_object(answer), settings.sender)
+    yield from found(answer.status_code, json_object(answer.content), settings.sender)
 
 
 def found(status: int, answer: dict[str, Any], address: str) -> Iterator[Finding]:

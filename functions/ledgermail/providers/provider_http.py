@@ -1,48 +1,87 @@
-"""What the providers that are posted to over HTTP have in common: the connections, the time limit, the words of an answer."""
+"""What the providers that are posted to over HTTP have in common: the connections, the time limit, the words of an answer.
 
+It is httpcore, the layer below httpx: it follows no redirect, asks no environment for a proxy, and takes half the time.
+"""
+
+import json
 import re
-import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpcore
-import httpx
 from typing_extensions import override
 
 from ledgermail.clock import Clock
-from ledgermail.delivering.outcomes import Outcome, kind_of_error, outcome_of
+from ledgermail.delivering.outcomes import Kind, Outcome, outcome_of
 from ledgermail.ledger.delivery import Failure
 from ledgermail.settings import Settings
-from ledgermail.webhooks.pinned import Deadline, Timed
+from ledgermail.timed import Deadline, Timed, authorities
 
-CONNECT_SECONDS = 5.0
+CONNECT_SECONDS = 5.0  # for each address of the host
+KEPT_SECONDS = 5.0  # how long a connection may be idle and is used again
 CONNECTIONS = 100  # above any concurrency of one instance: a request never waits for one
 LONGEST_HOLD = timedelta(hours=1)  # a provider that asks for more is asked again after this
 WORDS_CHARS = 2000  # of an answer are looked at: an error page may be as large as it likes
 ADDRESS = re.compile(r"[^\s<>\"']+@[^\s<>\"']+")
 
+# Measured on httpcore 1.0: the connecting and waiting errors come before the server has anything of ours, the others after.
+BY_ERROR: Mapping[type[Exception], Kind] = {
+    httpcore.ConnectError: Kind.TRANSIENT,  # refused, DNS, TLS
+    httpcore.ConnectTimeout: Kind.TRANSIENT,
+    httpcore.PoolTimeout: Kind.TRANSIENT,
+    httpcore.ProxyError: Kind.TRANSIENT,
+    httpcore.UnsupportedProtocol: Kind.MISCONFIGURED,
+    httpcore.LocalProtocolError: Kind.MISCONFIGURED,  # a key that is no header value; a message is JSON and cannot break HTTP
+    httpcore.ReadTimeout: Kind.AMBIGUOUS,
+    httpcore.WriteTimeout: Kind.AMBIGUOUS,
+    httpcore.ReadError: Kind.AMBIGUOUS,
+    httpcore.WriteError: Kind.AMBIGUOUS,
+    httpcore.RemoteProtocolError: Kind.AMBIGUOUS,
+}
+# What all of them are, and any that httpcore may have yet to invent.
+NO_ANSWER = (
+    httpcore.TimeoutException,
+    httpcore.NetworkError,
+    httpcore.ProtocolError,
+    httpcore.ProxyError,
+    httpcore.UnsupportedProtocol,
+)
 
-class Timely(httpx.HTTPTransport):
-    """Connections that are kept from one request to the next, each of which ends in time, however slowly its answer drips.
 
-    The timeouts of httpx are for each read. It hides the layer below it, which reads; its version is pinned.
-    """
+class Api:
+    """A provider's API: where it is, our key, and connections that are kept from one request to the next."""
 
-    def __init__(self, clock: Clock, seconds: float) -> None:
-        """`seconds` is for one request as a whole, from the connecting to the last byte of the answer."""
-        super().__init__(limits=httpx.Limits(max_connections=CONNECTIONS))
+    def __init__(self, url: str, key: str, settings: Settings, clock: Clock) -> None:
+        seconds = settings.provider_timeout.total_seconds()
         self._deadline = _OfThread(clock, seconds)
-        self._pool._network_backend = _Kept(self._deadline)
+        self._limits = {"timeout": {"connect": min(CONNECT_SECONDS, seconds), "pool": seconds}}
+        self._url = url.rstrip("/")
+        self._headers = [
+            (b"Authorization", f"Bearer {key}".encode()),
+            (b"Content-Type", b"application/json"),
+            (b"Accept-Encoding", b"identity"),
+            (b"User-Agent", b"ledgermail"),
+        ]
+        self._pool = httpcore.ConnectionPool(
+            ssl_context=authorities(),
+            max_connections=CONNECTIONS,
+            keepalive_expiry=KEPT_SECONDS,
+            network_backend=_Kept(self._deadline),
+        )
 
-    @override
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        """Begin the time of a request. Its answer is read by the same thread."""
+    def post(self, path: str, body: bytes, *headers: tuple[bytes, bytes]) -> httpcore.Response:
+        """The answer, read whole. The time limit is for all of it, however slowly it drips. Raises those of NO_ANSWER."""
         self._deadline.begin()
-        return super().handle_request(request)
+        sent = [*self._headers, *headers]
+        return self._pool.request("POST", self._url + path, headers=sent, content=body, extensions=self._limits)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._pool.close()
 
 
 class _OfThread(Deadline, threading.local):
@@ -69,21 +108,15 @@ class _Kept(httpcore.NetworkBackend):
         seconds = left if timeout is None else min(timeout, left)
         stream = httpcore.SyncBackend().connect_tcp(host, port, seconds, local_address, socket_options)
         self._deadline.left(httpcore.ConnectTimeout)  # a host may have many addresses: nothing was sent, and is not now
-        return Timed(stream, self._deadline, most=sys.maxsize)
+        return Timed(stream, self._deadline)
 
 
-def client(url: str, key: str, settings: Settings, clock: Clock, transport: httpx.BaseTransport | None) -> httpx.Client:
-    """A client that shows this key to the server at this URL, and follows no redirect."""
-    seconds = settings.provider_timeout.total_seconds()
-    return httpx.Client(
-        base_url=url,
-        timeout=httpx.Timeout(seconds, connect=min(CONNECT_SECONDS, seconds)),
-        headers={"Authorization": f"Bearer {key}", "Content-Type": "application/json"},
-        transport=transport or Timely(clock, seconds),
-    )
+def kind_of_error(error: Exception) -> Kind:
+    """What an error of NO_ANSWER says of the attempt; one that the table does not know may hide an acceptance."""
+    return BY_ERROR.get(type(error), Kind.AMBIGUOUS)
 
 
-def no_answer(error: httpx.RequestError) -> Outcome:
+def no_answer(error: Exception) -> Outcome:
     """What an attempt came to that got no answer. The error's own words could name an address."""
     kind = kind_of_error(error)
     return outcome_of(kind, Failure(category=kind.value, code=type(error).__name__))
@@ -94,24 +127,29 @@ def said(words: str) -> str:
     return ADDRESS.sub("<address>", words[:WORDS_CHARS])
 
 
-def json_object(response: httpx.Response) -> dict[str, Any]:
-    """An answer as the JSON object that it should be; nothing where it is another thing."""
+def header(answer: httpcore.Response, name: str) -> str:
+    """A header of an answer, by its name in small letters; nothing where it has none."""
+    return next((value.decode("latin-1") for key, value in answer.headers if key.lower() == name.encode()), "")
+
+
+def json_object(content: bytes) -> dict[str, Any]:
+    """An answer's content as the JSON object that it should be; nothing where it is another thing."""
     try:
-        answer = response.json()
+        read = json.loads(content)
     except (ValueError, RecursionError):
         return {}
-    return answer if isinstance(answer, dict) else {}
+    return read if isinstance(read, dict) else {}
 
 
-def text(response: httpx.Response) -> str:
+def text(answer: httpcore.Response) -> str:
     """An answer that is not the JSON it should be, as words; a page of HTML says nothing worth keeping."""
-    return response.text if "html" not in response.headers.get("Content-Type", "") else ""
+    return answer.content.decode(errors="replace") if "html" not in header(answer, "content-type") else ""
 
 
-def retry_after(response: httpx.Response) -> timedelta | None:
+def retry_after(answer: httpcore.Response) -> timedelta | None:
     """How long Retry-After (seconds or a date) asks everybody to wait."""
-    header = response.headers.get("Retry-After")
-    return None if header is None else hold(_seconds(header))
+    asked = header(answer, "retry-after")
+    return hold(_seconds(asked)) if asked else None
 
 
 def hold(seconds: float | None) -> timedelta | None:

@@ -4,7 +4,7 @@ import json
 from datetime import timedelta
 from typing import Any
 
-import httpx
+import httpcore
 
 from ledgermail.clock import Clock
 from ledgermail.delivering.message import Message
@@ -13,8 +13,9 @@ from ledgermail.ledger.delivery import Failure
 from ledgermail.providers.message_resend import key_of, payload
 from ledgermail.providers.provider_http import (
     LONGEST_HOLD,
+    NO_ANSWER,
     WORDS_CHARS,
-    client,
+    Api,
     json_object,
     no_answer,
     retry_after,
@@ -27,11 +28,11 @@ QUOTA = "quota_exceeded"  # of a day or a month: how its error ends
 
 
 class Resend:
-    """Send Email over one pooled HTTP client. The resend package's own sets the key for the whole process."""
+    """Send Email over connections that are kept. The resend package's own sets the key for the whole process."""
 
-    def __init__(self, settings: Settings, clock: Clock, transport: httpx.BaseTransport | None = None) -> None:
+    def __init__(self, settings: Settings, clock: Clock) -> None:
         self._settings = settings
-        self._http = client(settings.resend_url, settings.secrets["RESEND_KEY"], settings, clock, transport)
+        self._api = Api(settings.resend_url, settings.secrets["RESEND_KEY"], settings, clock)
 
     def prepare(self, message: Message) -> bytes:
         """The request for a message, before anything is claimed for it."""
@@ -43,25 +44,25 @@ class Resend:
         A repeated request under the same key is answered as the first was, within 24 hours, and nothing more is sent.
         """
         try:
-            response = self._http.post("/emails", content=request, headers={"Idempotency-Key": key_of(delivery_id)})
-        except httpx.RequestError as error:
+            answer = self._api.post("/emails", request, (b"Idempotency-Key", key_of(delivery_id).encode()))
+        except NO_ANSWER as error:
             return no_answer(error)
-        answer = json_object(response)
-        name, words = _word(answer, "name"), _word(answer, "message") or text(response)
-        kind = kind_of_resend(response.status_code, name, words)
-        code = f"{response.status_code} {name}".strip()
+        read = json_object(answer.content)
+        name, words = _word(read, "name"), _word(read, "message") or text(answer)
+        kind = kind_of_resend(answer.status, name, words)
+        code = f"{answer.status} {name}".strip()
         failure = Failure(category=kind.value, code=said(code), detail=said(words))
-        return outcome_of(kind, failure, reference=_word(answer, "id"), hold=_hold(response, name))
+        return outcome_of(kind, failure, reference=_word(read, "id"), hold=_hold(answer, name))
 
     def close(self) -> None:
         """Close the connections."""
-        self._http.close()
+        self._api.close()
 
 
-def _word(answer: dict[str, Any], name: str) -> str:
-    word = answer.get(name)
+def _word(read: dict[str, Any], name: str) -> str:
+    word = read.get(name)
     return word[:WORDS_CHARS] if isinstance(word, str) else ""
 
 
-def _hold(response: httpx.Response, name: str) -> timedelta | None:
-    return LONGEST_HOLD if name.endswith(QUOTA) else retry_after(response)
+def _hold(answer: httpcore.Response, name: str) -> timedelta | None:
+    return LONGEST_HOLD if name.endswith(QUOTA) else retry_after(answer)

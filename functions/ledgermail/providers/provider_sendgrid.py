@@ -3,23 +3,33 @@
 import json
 from datetime import timedelta
 
-import httpx
+import httpcore
 
 from ledgermail.clock import Clock
 from ledgermail.delivering.message import Message, payload
-from ledgermail.delivering.outcomes import Outcome, kind_of_status, outcome_of
+from ledgermail.delivering.outcomes import Accepted, Kind, Outcome, kind_of_status, outcome_of
 from ledgermail.errors import ContentError
 from ledgermail.ledger.delivery import Failure
-from ledgermail.providers.provider_http import client, no_answer, retry_after, said, text, until
+from ledgermail.providers.provider_http import (
+    NO_ANSWER,
+    Api,
+    header,
+    json_object,
+    no_answer,
+    retry_after,
+    said,
+    text,
+    until,
+)
 from ledgermail.settings import Settings
 
 
 class SendGrid:
-    """Mail Send over one pooled HTTP client. The sendgrid package's own has no timeout and opens a connection a mail."""
+    """Mail Send over connections that are kept. The sendgrid package's own has no timeout and opens a connection a mail."""
 
-    def __init__(self, settings: Settings, clock: Clock, transport: httpx.BaseTransport | None = None) -> None:
+    def __init__(self, settings: Settings, clock: Clock) -> None:
         self._settings = settings
-        self._http = client(settings.sendgrid_url, settings.secrets["SENDGRID_KEY"], settings, clock, transport)
+        self._api = Api(settings.sendgrid_url, settings.secrets["SENDGRID_KEY"], settings, clock)
 
     def prepare(self, message: Message) -> bytes:
         """The request for a message, before anything is claimed for it. Raises ContentError where SendGrid's helpers refuse
@@ -35,27 +45,28 @@ class SendGrid:
     def send(self, request: bytes, delivery_id: str) -> Outcome:  # noqa: ARG002 # it takes no key: the id is in the request
         """Make one attempt. Every answer, and every way of getting none, is an outcome; nothing is raised for them."""
         try:
-            response = self._http.post("/v3/mail/send", content=request)
-        except httpx.RequestError as error:
+            answer = self._api.post("/v3/mail/send", request)
+        except NO_ANSWER as error:
             return no_answer(error)
-        kind = kind_of_status(response.status_code)
-        failure = Failure(category=kind.value, code=str(response.status_code), detail=_words(response))
-        reference = response.headers.get("X-Message-Id", "")
-        return outcome_of(kind, failure, reference=reference, hold=_hold(response))
+        kind = kind_of_status(answer.status)
+        if kind is Kind.ACCEPTED:
+            return Accepted(header(answer, "x-message-id"))
+        failure = Failure(category=kind.value, code=str(answer.status), detail=_words(answer))
+        return outcome_of(kind, failure, hold=_hold(answer))
 
     def close(self) -> None:
         """Close the connections."""
-        self._http.close()
+        self._api.close()
 
 
-def _words(response: httpx.Response) -> str:
+def _words(answer: httpcore.Response) -> str:
     """What SendGrid says is wrong. Its errors are JSON, except where they are HTML or nothing."""
     try:
-        return said("; ".join(str(error["message"]) for error in response.json()["errors"]))
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return said(text(response))
+        return said("; ".join(str(error["message"]) for error in json_object(answer.content)["errors"]))
+    except (KeyError, TypeError):
+        return said(text(answer))
 
 
-def _hold(response: httpx.Response) -> timedelta | None:
+def _hold(answer: httpcore.Response) -> timedelta | None:
     """How long everybody is asked to wait, by Retry-After or X-RateLimit-Reset (epoch seconds)."""
-    return retry_after(response) or until(response.headers.get("X-RateLimit-Reset", ""))
+    return retry_after(answer) or until(header(answer, "x-ratelimit-reset"))

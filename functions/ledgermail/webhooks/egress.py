@@ -16,13 +16,14 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import cache
 
 import httpcore
 import httpx
 
 from ledgermail.clock import Clock
-from ledgermail.webhooks.pinned import Deadline, Pinned
+from ledgermail.settings import WebhookTargets
+from ledgermail.timed import Deadline, authorities
+from ledgermail.webhooks.pinned import Pinned
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolve = Callable[[str, int], Sequence[str]]
@@ -67,6 +68,9 @@ LOOPBACK = Allowed(
 )  # the local cloud and the tests
 
 
+ALLOWED = {WebhookTargets.PUBLIC: PUBLIC, WebhookTargets.LOOPBACK: LOOPBACK}
+
+
 @dataclass(frozen=True)
 class Refused:
     """Not sent, and never will be: the URL is not one we post to. `code` says why."""
@@ -87,12 +91,6 @@ def look_up(host: str, port: int) -> list[str]:
     # As bytes: a str would go through Python's IDNA codec, which raises errors of its own.
     found = socket.getaddrinfo(host.encode("ascii"), port, type=socket.SOCK_STREAM)
     return [str(address[0]) for *_, address in found]
-
-
-@cache
-def authorities() -> ssl.SSLContext:
-    """The authorities to trust, certifi's. Read once and when needed: it takes about 50 ms."""
-    return httpx.create_ssl_context(trust_env=False)
 
 
 class Egress:

@@ -7,8 +7,7 @@ be called is decided in `egress`.
 import base64
 import binascii
 import json
-import ssl
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import assert_never
 
 from standardwebhooks import Webhook
@@ -17,7 +16,7 @@ from ledgermail.clock import Clock
 from ledgermail.delivering.outcomes import Kind, Outcome, Rejected, outcome_of
 from ledgermail.ledger.delivery import Delivery, Failure
 from ledgermail.ledger.transitions import EMAIL
-from ledgermail.webhooks.egress import PUBLIC, Allowed, Egress, NoAnswer, Refused, Resolve, look_up
+from ledgermail.webhooks.egress import Egress, NoAnswer, Refused
 
 EVENT = "delivery.accepted"
 SECRET_PREFIX = "whsec_"  # noqa: S105 # what every secret begins with
@@ -32,18 +31,9 @@ BAD_SECRET = Rejected(
 class Webhooks:
     """Tells customers, each at an address and with a secret of their own."""
 
-    def __init__(
-        self,
-        timeout: timedelta,
-        clock: Clock,
-        *,
-        resolve: Resolve = look_up,
-        allowed: Allowed = PUBLIC,
-        context: ssl.SSLContext | None = None,
-    ) -> None:
-        """`timeout` is for one attempt as a whole; `context` holds the authorities to trust, by default certifi's."""
+    def __init__(self, egress: Egress, clock: Clock) -> None:
+        self._egress = egress
         self._clock = clock
-        self._egress = Egress(timeout, clock, resolve=resolve, allowed=allowed, context=context)
 
     def send(self, url: object, secret: object, delivery: Delivery) -> Outcome:
         """Make one attempt, with the url and the secret as the user's document has them, usable or not.

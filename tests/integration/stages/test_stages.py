@@ -35,7 +35,7 @@ def test_each_stage_is_on_record_with_its_time_and_reference_before_the_next_sta
     worker = report.post.app.worker
     watched = report.post.worker(
         provider=before(worker.provider, "send", lambda: seen.append(stages(report))),
-        webhooks=before(worker.webhooks, "send", lambda: seen.append(stages(report))),
+        webhooks=lambda: before(worker.webhooks(), "send", lambda: seen.append(stages(report))),
     )
     assert report.deliver(watched) == Answer("accepted")
     assert seen == [["render"], ["render", "email"]]

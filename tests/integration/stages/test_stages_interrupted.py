@@ -31,8 +31,8 @@ def test_a_worker_that_dies_between_two_stages_repeats_none_that_is_on_record(
     worker = report.post.app.worker
     dying: dict[str, dict[str, Any]] = {
         "after_email_recorded": {"ledger": after(worker.ledger, "change", die, call=2)},
-        "before_webhook": {"webhooks": before(worker.webhooks, "send", die)},
-        "after_webhook": {"webhooks": after(worker.webhooks, "send", die)},
+        "before_webhook": {"webhooks": lambda: before(worker.webhooks(), "send", die)},
+        "after_webhook": {"webhooks": lambda: after(worker.webhooks(), "send", die)},
         "before_recording": {"ledger": before(worker.ledger, "change", die, call=3)},
     }
     with pytest.raises(Died):
@@ -91,8 +91,8 @@ def test_a_mail_whose_lease_was_swept_during_the_call_is_on_record_all_the_same(
 def test_a_webhook_whose_lease_was_swept_during_the_call_is_told_of_once_more_at_most(
     report: Desk, customer: Customer
 ) -> None:
-    slow = after(report.post.app.worker.webhooks, "send", report.post.sweep)
-    assert report.deliver(report.post.worker(webhooks=slow)) == Answer("accepted")
+    slow = after(report.post.app.webhooks, "send", report.post.sweep)
+    assert report.deliver(report.post.worker(webhooks=lambda: slow)) == Answer("accepted")
     assert_told_and_mailed_once(report, customer)
 
 
@@ -101,8 +101,8 @@ def test_a_webhook_that_another_worker_tells_meanwhile_is_told_the_same(report: 
         report.post.sweep()
         assert report.again(report.post.another_instance().worker) == Answer("accepted")
 
-    slow = before(report.post.app.worker.webhooks, "send", another_tells)
-    assert report.deliver(report.post.worker(webhooks=slow)) == Answer("not_mine")
+    slow = before(report.post.app.webhooks, "send", another_tells)
+    assert report.deliver(report.post.worker(webhooks=lambda: slow)) == Answer("not_mine")
     assert_told_and_mailed_once(report, customer, calls=2)
 
 
