@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-import httpx
+import httpcore
 from google.cloud import firestore, tasks_v2
 from google.cloud.firestore_v1.base_query import FieldFilter
 
@@ -31,7 +31,8 @@ class Floor:
         self._db = db
         self._queues = queues
         self._request = request
-        self._http = httpx.Client(base_url=provider, headers={"Authorization": f"Bearer {DEFAULT_KEY}"}, timeout=20)
+        self._http = httpcore.ConnectionPool(max_connections=100)
+        self._url = f"{provider}/v3/mail/send"
         self._deliveries = db.collection("deliveries")
         self._users = db.collection("users")
 
@@ -68,9 +69,9 @@ class Floor:
         user = self._users.document(delivery_id.partition("_")[0])
         found = {snapshot.id: snapshot for snapshot in self._db.get_all([reference, user])}
         update = partial(self._update, reference)
-        frozen = {"lease_expires_at": now + timedelta(minutes=2), "content": found[delivery_id].get("content")}
-        claimed = update(found[delivery_id].update_time, CLAIM | frozen)
-        self._http.post("/v3/mail/send", content=self._request, headers=JSON).raise_for_status()
+        found[user.id].to_dict()
+        claimed = update(found[delivery_id].update_time, CLAIM | {"lease_expires_at": now + timedelta(minutes=2)})
+        assert self._http.request("POST", self._url, headers=HEADERS, content=self._request).status == 202
         update(claimed.update_time, SETTLED | {"settled_at": now, "prune_at": now + timedelta(days=30)})
 
     def _update(self, reference: firestore.DocumentReference, known: Any, fields: Mapping[str, Any]) -> Any:
@@ -81,7 +82,7 @@ class Floor:
         self._http.close()
 
 
-JSON = {"Content-Type": "application/json"}
+HEADERS = [("Authorization", f"Bearer {DEFAULT_KEY}"), ("Content-Type", "application/json")]
 TIME = datetime(2026, 1, 1, tzinfo=UTC)
 CLAIM: dict[str, Any] = {
     "status": "in_flight",
@@ -98,4 +99,5 @@ SETTLED: dict[str, Any] = {
     "content": {"hash": "0" * 64},
     "lease_expires_at": firestore.DELETE_FIELD,
     "wake_at": firestore.DELETE_FIELD,
+    "unfinished_since": firestore.DELETE_FIELD,
 }
