@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 from flask import Request, Response
@@ -23,6 +24,18 @@ METHODS = frozenset({"GET", "POST"})
 SEARCH_VALID = timedelta(hours=12)  # the search field is on every page, and some stay open all day
 
 View = Callable[..., Response]
+# The module and the function in it that makes each page: imported when it is asked for, with the libraries of that page alone.
+VIEWS: Mapping[str, tuple[str, str]] = {
+    "overview": ("overview", "show"),
+    "run": ("run_page", "show"),
+    "recipient": ("recipient_page", "show"),
+    "delivery": ("delivery_page", "show"),
+    "record": ("record", "show"),
+    "search": ("searching", "search"),
+    "override": ("acts", "override"),
+    "lift": ("acts", "lift"),
+    "gate": ("acts", "gate"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,20 +108,6 @@ def _routed(app: App, request: Request, form: Form, links: MapAdapter) -> Respon
 
         return signing_in.session(app, request, form, links.build("overview"))
     visit = Visit(app=app, request=request, form=form, links=links, who=app.doorkeeper.operator(request))
-    return _views()[endpoint](visit, **values)
-
-
-def _views() -> Mapping[str, View]:
-    from ledgermail.console import acts, delivery_page, overview, recipient_page, record, run_page, searching
-
-    return {
-        "overview": overview.show,
-        "run": run_page.show,
-        "recipient": recipient_page.show,
-        "delivery": delivery_page.show,
-        "record": record.show,
-        "search": searching.search,
-        "override": acts.override,
-        "lift": acts.lift,
-        "gate": acts.gate,
-    }
+    module, view = VIEWS[endpoint]
+    show: View = getattr(import_module(f"ledgermail.console.{module}"), view)
+    return show(visit, **values)

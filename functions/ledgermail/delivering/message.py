@@ -3,6 +3,7 @@
 import base64
 import hashlib
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from ledgermail.delivering.attachment import Attachment
@@ -84,6 +85,7 @@ def safe_name(name: str) -> str:
     return one_line(name.translate(str.maketrans(';,<>"', "     ")))
 
 
+@cache
 def _tracking() -> Any:
     """Both off, whatever the account says: the first would add an unsubscribe link and headers of SendGrid's own, the second
     would lead every link through SendGrid, which would so learn the tokens that unsubscribe.

@@ -10,7 +10,16 @@ from google.cloud.firestore_v1.base_query import FieldFilter
 
 from ledgermail.errors import InvalidDocument, LedgerUnavailable, NewerSchema
 from ledgermail.ledger import ids
-from ledgermail.ledger.delivery import TERMINAL, Delivery, Document, Failure, Status, from_document, to_document
+from ledgermail.ledger.delivery import (
+    TERMINAL,
+    Delivery,
+    Document,
+    Failure,
+    Status,
+    fields_of,
+    from_document,
+    without_none,
+)
 from ledgermail.ledger.policy import Policy
 from ledgermail.log import log
 from ledgermail.store import TROUBLE, Snapshot, call, ledger_errors, moment, read_at
@@ -238,6 +247,7 @@ def stored(snapshot: Snapshot) -> Stored:
 
 def _difference(before: Delivery, after: Delivery) -> Document:
     """The top-level fields to write; what only a newer version knows stays untouched."""
-    old, new = to_document(before), to_document(after)
-    changed = {name: value for name, value in new.items() if old.get(name) != value}
-    return changed | {name: firestore.DELETE_FIELD for name in old if name not in new}
+    old, new = fields_of(before), fields_of(after)
+    changed = {name: value for name, value in new.items() if old[name] != value}
+    written = without_none(changed)
+    return written | {name: firestore.DELETE_FIELD for name in changed if name not in written}
