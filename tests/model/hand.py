@@ -28,6 +28,15 @@ class Act(StrEnum):
     OPERATE = "an operator"
 
 
+class Finding(StrEnum):
+    """What a worker finds when it reads the user and the items."""
+
+    MAIL = "a mail to be sent"
+    UNWANTED = "a user who does not want it now"
+    BROKEN = "items that make no mail"
+    NOTHING = "no items"
+
+
 @dataclass(eq=False)
 class Hand:
     """A worker from its reading on. It may keep what it knows to itself, for as long as it likes."""
@@ -37,12 +46,14 @@ class Hand:
     read: Delivery
     read_at: datetime
     verdict: Verdict
+    finding: Finding
     known: Any = None  # the document as it was read, where there is a Firestore
     attempt: Attempt | None = None  # from its claim on
     outcome: Outcome | None = None  # from its answer on
     epoch: int = 0  # in which it claimed
     stage: str = EMAIL  # that it claimed first
     is_firm: bool = False  # it is on record that nothing was sent
+    is_released: bool = False  # it is on record that the provider was not asked, or not for this message
     is_lost: bool = False  # it is on record that its answer was lost
     excused: frozenset["Hand"] = frozenset()  # the earlier claims that were in doubt when it claimed
 
@@ -59,9 +70,10 @@ class Truth:
     opened_at: datetime
     epoch: int = 0
     claims: list[Hand] = field(default_factory=list)
-    doubted_at: datetime | None = None  # when it was last written that an answer was lost, in this epoch
+    doubted_at: datetime | None = None  # when it was first written that an answer was lost, in this epoch
     not_before: datetime | None = None  # when it may be tried again at the earliest
     proved: bool = False  # that the mail was taken has come in, in this epoch
+    answered: bool = False  # the first to say so was the claim's own answer
     vouched: bool = False
     heard: dict[str, datetime] = field(default_factory=dict)  # the earliest event of each type
     pruned: bool = False
@@ -69,6 +81,19 @@ class Truth:
     @property
     def only_once(self) -> bool:
         return self.mailing.guarantee is Guarantee.AT_MOST_ONCE
+
+    @property
+    def starts(self) -> tuple[datetime, datetime]:
+        """From when on, at the earliest and at the latest, its time counts: an attempt that was given back need not."""
+        claims = [hand for hand in self.claims if hand.epoch == self.epoch]
+        made = [hand for hand in claims if not hand.is_released]
+        earliest = claims[0].read_at if made else self.opened_at
+        return earliest, min((hand.read_at for hand in made or claims), default=self.opened_at)
+
+    @property
+    def tries(self) -> int:
+        """The attempts that were made."""
+        return sum(not hand.is_released for hand in self.claims)
 
     def in_doubt(self) -> list[Hand]:
         """The claims of this epoch that may have sent the mail, as far as anybody can know."""

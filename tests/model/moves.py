@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from ledgermail.ledger import overrides
+from tests.model.hand import Finding
 from tests.model.provider import REPLIES
 
 MANY = st.integers(0, 11)  # which of those there are
@@ -42,19 +43,32 @@ def _any(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 
 ANSWERED = st.sampled_from(REPLIES)
+VERBS = st.sampled_from([overrides.cancel, overrides.vouch, overrides.reopen])
+FOUND = st.sampled_from([*Finding, *[Finding.MAIL] * 12])
 MOVES: tuple[Move, ...] = (
-    Move("start", 16, {"which": READY_FIRST, "steps": st.integers(1, 4), "reply": ANSWERED}, lambda w: w.waiting()),
+    Move(
+        "start",
+        16,
+        {"which": READY_FIRST, "steps": st.integers(1, 4), "reply": ANSWERED, "finding": FOUND},
+        lambda w: w.waiting(),
+    ),
     Move("go_on", 8, {"which": MANY, "reply": ANSWERED}, lambda w: w.hands),
+    Move("outlive", 4, {"which": MANY}, lambda w: w.holders()),
     Move("die", 1, {"which": MANY}, lambda w: w.hands),
     Move("wait", 4, {"seconds": STEPS}),
     Move("wait", 1, {"seconds": AGES}),
     Move("wait_for", 10, {"which": MANY, "seconds": st.sampled_from([-3, 0, 1])}),
     Move("sweep", 5, {"which": MANY, "skew": st.sampled_from([-1, 0, 0, 1])}, _any(lambda d: d.unfinished)),
     Move("arrive", 2, {"which": MANY}, lambda w: w.provider.on_their_way),
-    Move("hear", 2, {"heard": HEARD}, lambda w: w.provider.mails),
-    Move("operate", 5, {"which": MANY, "verb": st.just(overrides.reopen)}, _any(lambda d: not d.unfinished)),
-    Move("operate", 1, {"which": MANY, "verb": st.sampled_from([overrides.cancel, overrides.vouch])}),
-    Move("change_of_mind", 1, {"which": MANY}),
+    Move("hear", 3, {"heard": HEARD}, lambda w: w.provider.mails),
+    Move("hear_of_another", 1, {"which": MANY}, lambda w: w.ledger),
+    Move(
+        "operate",
+        5,
+        {"which": MANY, "verb": st.just(overrides.reopen), "ended": st.just(True)},
+        _any(lambda d: not d.unfinished),
+    ),
+    Move("operate", 2, {"which": MANY, "verb": VERBS, "ended": st.just(False)}),
     Move("open_book", 1, {}, lambda w: len(w.books) < 2),
     Move("plan", 1, {"planner": MANY, "which": MANY}, lambda w: w.books),
     Move("prune", 2, {}, _any(lambda d: d.prune_at is not None)),

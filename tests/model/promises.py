@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from ledgermail.delivering.eligibility import Expire
 from ledgermail.delivering.outcomes import Accepted, Rejected
 from ledgermail.ledger.delivery import Delivery, Status, from_document, to_document
 from ledgermail.ledger.transitions import EMAIL, WEBHOOK
-from tests.model.hand import Act, Hand, Truth
+from tests.model.hand import Act, Finding, Hand, Truth
 from tests.model.provider import KNOWN, Mail
 from tests.samples import LEASE
 
@@ -22,9 +23,11 @@ def hold_for_change(
     """Who did this might do it, and then."""
     a_claim_is_its_holders(truth, before, after, act, hand, now)
     what_has_ended_stays_so(before, after, act, hand)
-    it_is_looked_after_in_time(truth, after, now)
-    if after.status is Status.EXPIRED and before.status is not Status.EXPIRED:
-        nothing_expires_early(truth, now)
+    what_is_on_record_stays_so(truth, before, after, act)
+    it_is_looked_after_in_time(truth, before, after, act, now)
+    the_webhook_is_not_forgotten(truth, before, after, act, hand, now)
+    if after.status is not before.status:
+        nothing_ends_early(truth, after, now)
     if after.status is Status.PENDING and before.status is not Status.PENDING:
         assert after.generation > before.generation, "a wake-up is a new generation"
     assert from_document(after.id, to_document(after)) == after, "what is written is read"
@@ -45,7 +48,11 @@ def a_claim_is_its_holders(
 
 
 def what_has_ended_stays_so(before: Delivery, after: Delivery, act: Act, hand: Hand | None) -> None:
-    if before.unfinished or before.status is after.status:
+    if before.unfinished:
+        return
+    if before.status is after.status:
+        assert act in {Act.PROOF, Act.OPERATE}, f"what has ended was written again by {act}"
+        assert after.settled_at == before.settled_at, "it ends once"
         return
     assert before.status is not Status.ACCEPTED, "accepted is the end"
     outcome = hand.outcome if hand else None
@@ -55,21 +62,77 @@ def what_has_ended_stays_so(before: Delivery, after: Delivery, act: Act, hand: H
     assert allowed.get(after.status), f"{before.status} became {after.status} by {act}"
 
 
-def it_is_looked_after_in_time(truth: Truth, after: Delivery, now: datetime) -> None:
+def what_is_on_record_stays_so(truth: Truth, before: Delivery, after: Delivery, act: Act) -> None:
+    """Which stages are done, and what the mail is about: until an operator opens it again, which is a new beginning."""
+    if after.unfinished and not before.unfinished:
+        assert after.content is None, "its items are read anew"
+        assert not after.stages, "all is done anew"
+        assert after.next_attempt_at is None, "it is due at once"
+        return
+    if before.content is not None:
+        assert after.content is not None, "what the mail was about is forgotten"
+        assert after.content.hash == before.content.hash, "the mail is about something else"
+    for name, stage in before.stages.items():
+        now_said = after.stages[name]
+        if now_said != stage:
+            assert name == EMAIL, "what is done is not done again"
+            assert act in {Act.PROOF, Act.OPERATE}, f"what is proved was proved again by {act}"
+            assert (now_said.at, now_said.reference) < (stage.at, stage.reference), "only an earlier proof is better"
+            assert not truth.answered, "no proof is better than the claim's own answer"
+            assert not (truth.mailing.webhook and before.unfinished), "the customer may have been told already"
+
+
+def it_is_looked_after_in_time(truth: Truth, before: Delivery, after: Delivery, act: Act, now: datetime) -> None:
     policy = truth.mailing.policy
+    if after.status is Status.IN_FLIGHT:
+        assert after.wake_at == after.lease_expires_at == truth.claims[-1].lease_end, "upkeep comes at the lease's end"
+    if act is Act.SWEEP and before.status is Status.PENDING:
+        assert now >= (truth.not_before or truth.opened_at) + policy.slack, "its task may still come"
     if after.wake_at is not None:
         assert after.wake_at <= now + max(LONGEST, policy.evidence_grace) + policy.slack + SKEW, (
             "wake_at is too far off"
         )
 
 
-def nothing_expires_early(truth: Truth, now: datetime) -> None:
-    assert not (truth.only_once and truth.doubted_at), "what is in doubt is unknown, not expired"
-    assert now >= truth.opened_at + LAST_DAY - LONGEST - PATIENCE, "it has seven days"
+def the_webhook_is_not_forgotten(
+    truth: Truth, before: Delivery, after: Delivery, act: Act, hand: Hand | None, now: datetime
+) -> None:
+    """With the email on record it is owed, and all that ends without it is what an operator or the user wants to end."""
+    if not truth.mailing.webhook or not before.unfinished or after.status is not Status.ACCEPTED:
+        return
+    is_told = act is Act.ANSWER and hand is not None and hand.attempt is not None and hand.attempt.stage == WEBHOOK
+    is_called_off = act is Act.OPERATE or (
+        act is Act.CLOSE and hand is not None and not isinstance(hand.verdict, Expire)
+    )
+    assert is_told or is_called_off or is_late(truth, now), f"the webhook was forgotten by {act}"
+
+
+def nothing_ends_early(truth: Truth, after: Delivery, now: datetime) -> None:
+    """For a while, or as long as its provider knows a repeated request for one, it is tried again."""
+    if after.status is Status.EXPIRED:
+        assert not (truth.only_once and truth.doubted_at), "what is in doubt is unknown, not expired"
+        assert is_late(truth, now), "it has seven days"
+    if after.status is Status.UNKNOWN:
+        is_known = now + LONGEST < truth.starts[0] + truth.mailing.policy.repeatable
+        assert not is_known, "the provider would know it"
+
+
+def is_late(truth: Truth, now: datetime) -> bool:
+    """Whether the next attempt would be after its last day."""
+    return now >= truth.starts[0] + LAST_DAY - LONGEST - PATIENCE
+
+
+def hold_for_answer(truth: Truth, after: Delivery, hand: Hand) -> None:
+    """An answer under the last claim counts, however late."""
+    if isinstance(hand.outcome, Rejected) and hand.epoch == truth.epoch:
+        assert not after.unfinished, "what was refused is not tried again"
+        assert after.status is not Status.UNKNOWN, "what was refused is not in doubt"
 
 
 def hold_for_claim(truth: Truth, hand: Hand, stage: str, keys: bool) -> None:
     """What is claimed may be tried: not yet known to be taken, no sooner than agreed, at most once without doubt."""
+    assert stage == WEBHOOK or hand.finding is not Finding.UNWANTED, "whoever does not want it gets none"
+    assert hand.read_at <= truth.starts[1] + LAST_DAY, "its last day has passed"
     assert truth.not_before is None or hand.read_at + SKEW >= truth.not_before, "it was claimed before its time"
     assert truth.proved == (stage == WEBHOOK), "the email comes first, and only once"
     if stage == EMAIL:
@@ -96,9 +159,8 @@ def hold_for_state(truth: Truth, delivery: Delivery, mails: Sequence[Mail]) -> N
     """What stands on record is what is known."""
     assert (EMAIL in delivery.stages) == truth.proved, "the email is on record iff it is known to be taken"
     assert (delivery.status is Status.ACCEPTED) == (truth.proved and not delivery.unfinished), "accepted iff proved"
-    assert (delivery.doubted_at is not None) == (truth.doubted_at is not None), (
-        "a doubt is on record until it is settled"
-    )
+    assert delivery.doubted_at == truth.doubted_at, "a doubt is on record from its beginning until it is settled"
+    assert delivery.attempt == truth.tries, "each attempt is counted"
     assert delivery.events == truth.heard, "the earliest event of each type is kept"
     if truth.proved:
         assert mails or truth.vouched, "nothing is accepted that was not taken"
@@ -106,4 +168,17 @@ def hold_for_state(truth: Truth, delivery: Delivery, mails: Sequence[Mail]) -> N
     if delivery.status is Status.UNKNOWN:
         assert truth.only_once, "at least once is never given up for a doubt"
         assert truth.doubted_at, "unknown only where an answer was lost"
-    assert (delivery.wake_at is not None) == delivery.unfinished
+    if truth.claims:
+        assert delivery.first_claimed_at == truth.claims[0].read_at, "the first claim is on record"
+    if delivery.settled_at is not None:
+        assert delivery.content is None or delivery.content.items is None, "the items are kept no longer than needed"
+        assert delivery.prune_at == delivery.settled_at + truth.mailing.policy.kept(delivery.status), (
+            "its facts are kept"
+        )
+        assert delivery.last_error or delivery.status is Status.ACCEPTED, "it says why"
+
+
+def hold_when_all_is_heard(truth: Truth, delivery: Delivery, mails: Sequence[Mail]) -> None:
+    """Once all events have come, in whatever order, what they prove is the first of the mails."""
+    if mails and not truth.answered:
+        assert delivery.stages[EMAIL].at <= min(mail.at for mail in mails), "the earliest proof is on record"

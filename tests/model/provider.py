@@ -11,7 +11,6 @@ from tests.model.hand import Hand
 
 KNOWN = timedelta(hours=24)  # how long a provider with keys knows a repeated request
 ON_ITS_WAY = timedelta(minutes=10)  # how long a request whose sender gave up may still arrive
-WHY = Failure(category="model")
 
 
 class Reply(StrEnum):
@@ -27,17 +26,18 @@ class Reply(StrEnum):
 
     def outcome(self, reference: str) -> Outcome:
         """What the worker learns of it."""
+        why = Failure(category="model", detail=reference)
         match self:
             case Reply.TAKEN:
                 return Accepted(reference)
             case Reply.LOST | Reply.DELAYED | Reply.NEVER:
-                return Ambiguous(WHY)
+                return Ambiguous(why)
             case Reply.LATER:
-                return Transient(WHY)
+                return Transient(why)
             case Reply.NO:
-                return Rejected(WHY)
+                return Rejected(why)
             case Reply.MISCONFIGURED:
-                return Misconfigured(WHY)
+                return Misconfigured(why)
 
 
 REPLIES: Sequence[Reply] = [

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from ledgermail.clock import Clock
-from ledgermail.delivering.outcomes import Accepted, Ambiguous, Transient
+from ledgermail.delivering.outcomes import Accepted, Ambiguous, Misconfigured, Transient
 from ledgermail.errors import ClaimLost, WrongStatus
 from ledgermail.ledger.delivery import Delivery, Guarantee, Status
 from ledgermail.ledger.policy import Policy
@@ -81,14 +81,17 @@ class Records(Mover):
     def apply(self, name: str, verb: Verb, **_seen: Any) -> Delivery | None:
         """Change what is stored."""
         try:
-            self.ledger[name] = verb(self.ledger[name])
+            after = self.ledger[name] = verb(self.ledger[name])
         except (ClaimLost, WrongStatus):
             return None
-        return self.ledger[name]
+        assert verb(after) == after, "asked again, as after a lost answer, it changes nothing"
+        return after
 
     def hold(self, before: Delivery, after: Delivery, act: Act, hand: Hand | None, now: datetime) -> None:
         """Hold a change against the promises, and note what it means."""
         truth = self.truths[after.id]
+        if act is Act.ANSWER and hand is not None:
+            promises.hold_for_answer(truth, after, hand)
         if after != before:
             if act is Act.CLAIM and hand is not None:
                 promises.hold_for_claim(truth, hand, hand.stage, self.provider.keys)
@@ -107,6 +110,7 @@ class Records(Mover):
         if hand is None:
             return
         if isinstance(hand.outcome, Accepted):
+            truth.answered = truth.answered or not truth.proved
             truth.proved = True
         elif before.status is Status.IN_FLIGHT and before.claim_id == hand.claim_id:
             if isinstance(hand.outcome, Ambiguous):
@@ -114,6 +118,7 @@ class Records(Mover):
                 hand.is_lost = EMAIL not in before.stages
             else:
                 hand.is_firm = True
+                hand.is_released = isinstance(hand.outcome, Misconfigured) and EMAIL not in before.stages
                 truth.not_before = self.now + SHORTEST if isinstance(hand.outcome, Transient) else None
 
     def _note_sweep(self, truth: Truth, before: Delivery, after: Delivery, now: datetime) -> None:
@@ -123,14 +128,15 @@ class Records(Mover):
     def _doubt(self, truth: Truth, before: Delivery, now: datetime, delay: timedelta) -> None:
         """From now on it is on record that nobody knows; where there are no keys, the next attempt waits for proof."""
         if EMAIL not in before.stages:
-            truth.doubted_at = now
+            truth.doubted_at = truth.doubted_at or now
             delay = delay if self.provider.keys else max(delay, truth.mailing.policy.evidence_grace)
         truth.not_before = now + delay
 
     def _note_override(self, truth: Truth, before: Delivery, after: Delivery) -> None:
         if after.status is Status.PENDING and not before.unfinished:
             truth.epoch += 1
-            truth.opened_at, truth.doubted_at, truth.not_before, truth.proved = self.now, None, None, False
+            truth.opened_at, truth.doubted_at, truth.not_before = self.now, None, None
+            truth.proved = truth.answered = False
         elif after != before and after.status is Status.ACCEPTED and EMAIL not in before.stages:
             truth.proved = truth.vouched = True
 

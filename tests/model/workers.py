@@ -5,20 +5,22 @@ from datetime import timedelta
 from typing import Any
 
 from ledgermail.delivering.attempt import Attempt, verb_of
-from ledgermail.delivering.eligibility import Expire, Leave, Notify, Suppress, judge
+from ledgermail.delivering.eligibility import Expire, Leave, Notify, Recipient, Suppress, judge
 from ledgermail.delivering.outcomes import Accepted, Misconfigured
 from ledgermail.ledger import evidence, transitions
-from ledgermail.ledger.delivery import Content, Delivery, Stage, Status
+from ledgermail.ledger.delivery import Content, Delivery, Failure, Stage, Status
 from ledgermail.ledger.ledger import Stored
 from ledgermail.ledger.transitions import EMAIL, WEBHOOK
-from tests.model.hand import Act, Hand
+from tests.model.hand import Act, Finding, Hand, Verb
 from tests.model.promises import PATIENCE
-from tests.model.provider import WHY, Reply
+from tests.model.provider import Reply
 from tests.model.records import Records
 from tests.samples import ITEMS, LEASE, a_user
 
 TIMEOUT = timedelta(seconds=20)  # of a call to the provider
 HOOK = ("https://customer.example/hook", None)
+TOO_LATE = Failure(category="model", detail="the lease was too near its end")
+BROKEN = Failure(category="model", detail="no mail can be made of it")
 
 
 class Workers(Records):
@@ -28,17 +30,20 @@ class Workers(Records):
         super().__init__()
         self.hands: list[Hand] = []
         self.started = 0
-        self.unwanted: set[str] = set()  # whose user does not want it now
 
     def waiting(self) -> list[str]:
         """The pending deliveries, those first that are due."""
         pending = [d for d in self.ledger.values() if d.status is Status.PENDING]
         return [d.id for d in sorted(pending, key=lambda d: not transitions.is_due(d, self.now))]
 
-    def start(self, which: int, steps: int, reply: Reply) -> None:
+    def holders(self) -> list[Hand]:
+        """The workers that got a claim, and may have it still."""
+        return [hand for hand in self.hands if hand.attempt is not None]
+
+    def start(self, which: int, steps: int, reply: Reply, finding: Finding) -> None:
         """A worker is woken, in time or not, and gets as far as this."""
         names = self.waiting()
-        hand = self.look(names[which % len(names)])
+        hand = self.look(names[which % len(names)], finding)
         for _ in range(steps - 1):
             if hand in self.hands:
                 self.step(hand, reply)
@@ -51,21 +56,16 @@ class Workers(Records):
         """A worker is killed: whatever it knew is gone."""
         del self.hands[which % len(self.hands)]
 
-    def change_of_mind(self, which: int) -> None:
-        """A user does not want it any more, or again."""
-        if which < len(self.truths):
-            self.unwanted ^= {sorted(self.truths)[which]}
-
-    def look(self, name: str) -> Hand | None:
+    def look(self, name: str, finding: Finding = Finding.MAIL) -> Hand | None:
         """Read a delivery and its user, and judge."""
         delivery, mailing = self.ledger[name], self.truths[name].mailing
-        user = a_user(mailings={mailing.name: {"active": name not in self.unwanted}})
+        user = a_user(mailings={mailing.name: {"active": finding is not Finding.UNWANTED}})
         verdict = judge(delivery, user, mailing, self.now)
         if isinstance(verdict, Leave):
             return None
         self.started += 1
         stage = WEBHOOK if isinstance(verdict, Notify) else EMAIL
-        hand = Hand(name, f"c{self.started}", delivery, self.now, verdict, self.read(name), stage=stage)
+        hand = Hand(name, f"c{self.started}", delivery, self.now, verdict, finding, self.read(name), stage=stage)
         self.hands.append(hand)
         return hand
 
@@ -82,12 +82,13 @@ class Workers(Records):
     def claim(self, hand: Hand) -> None:
         """Get the right to try, or close what is not to be tried."""
         mailing, now = self.truths[hand.name].mailing, hand.read_at
-        if isinstance(hand.verdict, Expire | Suppress):
-            self.close(hand, hand.verdict)
+        closing = self.closing(hand)
+        if closing is not None:
+            self.change(hand.name, closing, Act.CLOSE, hand, known=hand.known)
             return
         content = hand.read.content
         if hand.stage == EMAIL:
-            content = content or Content(hash="0" * 64, items=ITEMS)
+            content = content or Content(hash=hand.claim_id, items=ITEMS)
 
         def verb(d: Delivery) -> Delivery:
             return transitions.claim(d, claim_id=hand.claim_id, content=content, now=now, lease=LEASE, stage=hand.stage)
@@ -100,22 +101,25 @@ class Workers(Records):
             hand.known = self.read(hand.name)
             self.hands.append(hand)
 
-    def close(self, hand: Hand, verdict: Expire | Suppress) -> None:
-        """End what is not to be tried."""
+    def closing(self, hand: Hand) -> Verb | None:
+        """What ends a delivery that is not to be tried."""
         facts: dict[str, Any] = {"now": hand.read_at, "policy": self.truths[hand.name].mailing.policy}
-
-        def verb(d: Delivery) -> Delivery:
-            if isinstance(verdict, Suppress):
-                return transitions.suppress(d, failure=verdict.failure, **facts)
-            return transitions.expire(d, **facts)
-
-        self.change(hand.name, verb, Act.CLOSE, hand, known=hand.known)
+        match hand.verdict:
+            case Expire():
+                return lambda d: transitions.expire(d, **facts)
+            case Suppress(failure):
+                return lambda d: transitions.suppress(d, failure=failure, **facts)
+            case Recipient() if hand.finding is Finding.BROKEN:
+                return lambda d: transitions.refuse(d, failure=BROKEN, **facts)
+            case Recipient() if hand.finding is Finding.NOTHING:
+                return lambda d: transitions.empty(d, **facts)
+        return None
 
     def send(self, hand: Hand, reply: Reply) -> None:
         """Make the request of a stage, unless the lease could end during it."""
         assert hand.attempt is not None
         if self.now >= hand.read_at + LEASE - TIMEOUT:
-            hand.outcome = Misconfigured(WHY)
+            hand.outcome = Misconfigured(TOO_LATE)
             self.settle(hand)
             return
         if hand.attempt.stage == EMAIL:

@@ -16,7 +16,7 @@ from typing_extensions import override
 from ledgermail.events.events import Batch, Event
 from ledgermail.events.intake import Intake
 from ledgermail.events.suppressions import Suppressions
-from ledgermail.ledger import overrides, transitions
+from ledgermail.ledger import transitions
 from ledgermail.ledger.delivery import Delivery, Guarantee
 from ledgermail.ledger.ledger import Ledger
 from ledgermail.planning.page import Match, plan_page
@@ -71,6 +71,21 @@ class World(Workers):
         policy = self.truths[name].mailing.policy
         return self.change(name, lambda d: transitions.sweep(d, now=now, policy=policy), Act.SWEEP, now=now)
 
+    def outlive(self, which: int) -> None:
+        """A lease ends before its worker has said anything, and upkeep comes by."""
+        hand = self.holders()[which % len(self.holders())]
+        self.now = max(self.now, hand.lease_end)
+        self.swept(hand.name, self.now)
+
+    def hear_of_another(self, which: int) -> None:
+        """An event of a delivery that was pruned long ago and had the same id: it says nothing of this one."""
+        name = sorted(self.ledger)[which % len(self.ledger)]
+        before = self.ledger[name]
+        at = before.created_at - timedelta(days=1) if before.attempt else self.now
+        event = Event(kind="open", at=at, delivery_id=name, reference="e-0", email="", cause=None)
+        self.intake.take(Batch((event,), Counter()))
+        assert self.ledger[name] == before, "an event of another is taken for its own"
+
     def hear(self, heard: list[tuple[int, str, timedelta]]) -> None:
         """The provider posts a batch of events of the mails that it made, in any order and any number of copies."""
         mails = self.provider.mails
@@ -88,11 +103,9 @@ class World(Workers):
                 truth.heard[kind] = min(at, truth.heard.get(kind, at))
         self.intake.take(Batch(tuple(events), Counter()))
 
-    def operate(self, which: int, verb: Callable[..., Delivery]) -> None:
-        """An operator asks for what the console offers."""
-        names = [
-            name for name, delivery in self.ledger.items() if verb is not overrides.reopen or not delivery.unfinished
-        ]
+    def operate(self, which: int, verb: Callable[..., Delivery], ended: bool) -> None:
+        """An operator asks for what the console offers, of any delivery or of one that has ended."""
+        names = [name for name, delivery in self.ledger.items() if not (ended and delivery.unfinished)]
         if not names:
             return
         name = names[which % len(names)]
@@ -116,6 +129,7 @@ class World(Workers):
         moments = {mail.at + KNOWN for mail in self.provider.mails if self.provider.keys}
         for d in self.ledger.values():
             moments |= {at for at in (d.lease_expires_at, d.next_attempt_at, d.wake_at) if at is not None}
+        moments |= {self.truths[name].starts[1] + promises.LAST_DAY for name in self.ledger}
         coming = sorted(at for at in moments if at > self.now)
         if coming:
             self.now = max(self.now, coming[which % len(coming)] + timedelta(seconds=seconds))
@@ -147,7 +161,10 @@ class World(Workers):
                     self.deliver(name)
             self.now += timedelta(hours=3)
         assert not any(delivery.unfinished for delivery in self.ledger.values()), "all comes to an end"
-        self.post([(mail, "processed", timedelta()) for mail in self.provider.mails])
+        for mail in reversed(self.provider.mails):
+            self.post([(mail, "processed", timedelta())])
+        for name, delivery in self.ledger.items():
+            promises.hold_when_all_is_heard(self.truths[name], delivery, self.provider.of(name))
         self.nothing_is_lost()
         self.nobody_gets_more_than_was_promised()
         self.what_is_on_record_is_what_is_known()
