@@ -69,6 +69,8 @@ def what_is_on_record_stays_so(truth: Truth, before: Delivery, after: Delivery, 
         assert not after.stages, "all is done anew"
         assert after.next_attempt_at is None, "it is due at once"
         return
+    is_sent = after.status is Status.IN_FLIGHT and EMAIL not in after.stages
+    assert after.content is not None or not is_sent, "what is sent is on record before"
     if before.content is not None:
         assert after.content is not None, "what the mail was about is forgotten"
         assert after.content.hash == before.content.hash, "the mail is about something else"

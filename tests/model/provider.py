@@ -45,6 +45,7 @@ REPLIES: Sequence[Reply] = [
     Reply.TAKEN,
     Reply.LOST,
     Reply.LOST,
+    Reply.NO,
     Reply.MISCONFIGURED,
 ]  # the dangerous ones often
 

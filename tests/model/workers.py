@@ -19,6 +19,7 @@ from tests.samples import ITEMS, LEASE, a_user
 
 TIMEOUT = timedelta(seconds=20)  # of a call to the provider
 HOOK = ("https://customer.example/hook", None)
+Replies = tuple[Reply, Reply]  # to the mail, and to the webhook
 TOO_LATE = Failure(category="model", detail="the lease was too near its end")
 BROKEN = Failure(category="model", detail="no mail can be made of it")
 
@@ -40,17 +41,28 @@ class Workers(Records):
         """The workers that got a claim, and may have it still."""
         return [hand for hand in self.hands if hand.attempt is not None]
 
-    def start(self, which: int, steps: int, reply: Reply, finding: Finding) -> None:
+    def start(self, which: int, steps: int, replies: Replies, finding: Finding) -> None:
         """A worker is woken, in time or not, and gets as far as this."""
         names = self.waiting()
-        hand = self.look(names[which % len(names)], finding)
-        for _ in range(steps - 1):
-            if hand in self.hands:
-                self.step(hand, reply)
+        self.go(self.look(names[which % len(names)], finding), steps, replies)
 
-    def go_on(self, which: int, reply: Reply) -> None:
+    def start_two(self, which: int, steps: int, then: int, replies: Replies, finding: Finding) -> None:
+        """A task comes twice: a worker stays at what it has read, while the other gets on."""
+        names = self.waiting()
+        name = names[which % len(names)]
+        slow = self.look(name, finding)
+        self.go(self.look(name), steps, replies)
+        self.go(slow, then, replies)
+
+    def go_on(self, which: int, steps: int, replies: Replies) -> None:
         """A worker gets on with what it was at."""
-        self.step(self.hands[which % len(self.hands)], reply)
+        self.go(self.hands[which % len(self.hands)], steps, replies)
+
+    def go(self, hand: Hand | None, steps: int, replies: Replies) -> None:
+        """So many steps, if there are as many."""
+        for _ in range(steps):
+            if hand in self.hands:
+                self.step(hand, replies)
 
     def die(self, which: int) -> None:
         """A worker is killed: whatever it knew is gone."""
@@ -69,13 +81,13 @@ class Workers(Records):
         self.hands.append(hand)
         return hand
 
-    def step(self, hand: Hand, reply: Reply) -> None:
+    def step(self, hand: Hand, replies: Replies) -> None:
         """The next step of its work."""
         self.hands.remove(hand)
         if hand.outcome is not None:
             self.settle(hand)
         elif hand.attempt is not None:
-            self.send(hand, reply)
+            self.send(hand, replies[hand.attempt.stage == WEBHOOK])
         elif self.now < hand.read_at + PATIENCE:
             self.claim(hand)
 

@@ -8,6 +8,7 @@ import pytest
 from ledgermail.ledger import overrides, transitions
 from ledgermail.ledger.delivery import Delivery, Failure, Guarantee
 from ledgermail.ledger.policy import Policy
+from ledgermail.ledger.transitions import WEBHOOK
 from ledgermail.support.audits import Entry
 from ledgermail.support.explain import Why
 from tests.samples import LEASE, NOW, REFUSED, a_mailing
@@ -88,5 +89,6 @@ def test_who_has_no_webhook_is_not_told_of_one_that_failed_where_the_mail_did_at
     assert "webhook" not in told(taken, mailing=mailing).sentence
     mailed = transitions.record_email(second, claim_id="c2", now=NOW + 6 * MINUTE, **facts)
     gone = Failure(category="rejected", code="410")
-    failed = transitions.reject(mailed, claim_id="c2", failure=gone, now=NOW + 7 * MINUTE, policy=Policy())
+    refused: dict[str, Any] = {"failure": gone, "stage": WEBHOOK, "now": NOW + 7 * MINUTE, "policy": Policy()}
+    failed = transitions.reject(mailed, claim_id="c2", **refused)
     assert "webhook was not told: the webhook refuses it for good (410)" in told(failed, mailing=mailing).sentence

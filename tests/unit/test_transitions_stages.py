@@ -26,7 +26,7 @@ VERBS: dict[str, Verb] = {
     "empty": lambda d: transitions.empty(d, now=LATER, policy=POLICY),
     "record_email": lambda d: transitions.record_email(d, reference="m2", **FACTS),
     "accept": lambda d: transitions.accept(d, reference="w1", stage=WEBHOOK, **FACTS),
-    "reject": lambda d: transitions.reject(d, failure=REFUSED, **FACTS),
+    "reject": lambda d: transitions.reject(d, failure=REFUSED, stage=WEBHOOK, **FACTS),
     "retry": lambda d: transitions.retry(d, failure=REFUSED, delay=MINUTE, **FACTS),
     "doubt": lambda d: transitions.doubt(d, failure=REFUSED, delay=MINUTE, **FACTS),
     "release": lambda d: transitions.release(d, failure=REFUSED, **FACTS),
