@@ -53,6 +53,17 @@ def test_a_webhook_that_follows_is_still_owed(status: Status) -> None:
     assert claimed.status is Status.IN_FLIGHT
 
 
+@pytest.mark.parametrize("status", [Status.PENDING, Status.IN_FLIGHT])
+def test_a_refusal_of_an_attempt_leaves_the_webhook_of_the_mail_that_an_earlier_one_sent(status: Status) -> None:
+    """The first attempt's answer was lost, its event comes while the second is under way, and that one is refused."""
+    proven = seen(a_delivery(status, claim_id="c2", attempt=2), {"processed": NOW}, webhook=True)
+    refused = transitions.reject(proven, claim_id="c2", failure=REFUSED, now=LATER, policy=POLICY)
+    assert (refused.status, refused.attempt) == (Status.PENDING, 2)
+    assert refused.stages[EMAIL] == PROOF
+    told = transitions.claim(refused, claim_id="c3", content=None, now=LATER, lease=LEASE, stage=WEBHOOK)
+    assert told.status is Status.IN_FLIGHT
+
+
 def test_a_customer_who_may_have_been_told_is_told_the_same_when_an_earlier_event_comes_late() -> None:
     """The webhook keeps its event id, and so must keep its body."""
     proven = seen(a_delivery(Status.IN_FLIGHT), {"delivered": LATER}, webhook=True)

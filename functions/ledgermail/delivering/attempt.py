@@ -47,7 +47,7 @@ def verb_of(attempt: Attempt, outcome: Outcome, clock: Clock) -> Verb:
         case Accepted(reference):
             return lambda d: transitions.accept(d, reference=reference, stage=attempt.stage, **facts)
         case Rejected(failure):
-            return lambda d: transitions.reject(d, failure=failure, **facts)
+            return lambda d: transitions.reject(d, failure=failure, stage=attempt.stage, **facts)
         case Transient(failure, hold):
             later = max(delay, hold or delay)
             return lambda d: transitions.retry(d, failure=failure, delay=later, **facts)

@@ -93,14 +93,19 @@ def record_email(delivery: Delivery, *, claim_id: str, reference: str, now: date
     return recorded if delivery.unfinished else finish(recorded, Status.ACCEPTED, None, now, policy)
 
 
-def reject(delivery: Delivery, *, claim_id: str, failure: Failure, now: datetime, policy: Policy) -> Delivery:
+def reject(
+    delivery: Delivery, *, claim_id: str, failure: Failure, now: datetime, policy: Policy, stage: str = EMAIL
+) -> Delivery:
     """in_flight -> rejected; also pending | unknown -> rejected, as the late proof of the claim that was given up.
 
-    What has ended in another way stays so: nothing was sent in any case.
+    What has ended in another way stays so: nothing was sent in any case. Where meanwhile an earlier attempt is known to have
+    sent the mail, its refusal by this one ends nothing: the webhook is owed.
     """
     _must_hold(delivery, claim_id)
     if delivery.status not in {Status.IN_FLIGHT, Status.PENDING, Status.UNKNOWN}:
         return delivery
+    if stage == EMAIL and EMAIL in delivery.stages:
+        return release(delivery, claim_id=claim_id, failure=failure, now=now, policy=policy)
     return finish(delivery, Status.REJECTED, failure, now, policy)
 
 
