@@ -68,6 +68,7 @@ class Truth:
 
     mailing: Mailing
     opened_at: datetime
+    matched_at: datetime | None = None  # from its first planning on
     epoch: int = 0
     claims: list[Hand] = field(default_factory=list)
     doubted_at: datetime | None = None  # when it was first written that an answer was lost, in this epoch

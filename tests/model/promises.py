@@ -126,7 +126,8 @@ def is_late(truth: Truth, now: datetime) -> bool:
 
 def hold_for_answer(truth: Truth, after: Delivery, hand: Hand) -> None:
     """An answer under the last claim counts, however late."""
-    if isinstance(hand.outcome, Rejected) and hand.epoch == truth.epoch:
+    is_of_webhook = hand.attempt is not None and hand.attempt.stage == WEBHOOK
+    if isinstance(hand.outcome, Rejected) and hand.epoch == truth.epoch and truth.proved == is_of_webhook:
         assert not after.unfinished, "what was refused is not tried again"
         assert after.status is not Status.UNKNOWN, "what was refused is not in doubt"
 

@@ -20,7 +20,7 @@ from tests.model.provider import KNOWN, Provider
 from tests.samples import NOW, a_mailing
 
 SHORTEST = timedelta(seconds=30)  # of all delays of a retry, with its jitter
-NAMES = ["u1_j1", "u2_j1", "u3_j1"]
+NAMES = [f"u{number}_j1" for number in range(1, 7)]
 TERMS = [(guarantee, webhook) for guarantee in Guarantee for webhook in (False, True)]
 
 

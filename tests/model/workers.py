@@ -38,8 +38,9 @@ class Workers(Records):
         return [d.id for d in sorted(pending, key=lambda d: not transitions.is_due(d, self.now))]
 
     def holders(self) -> list[Hand]:
-        """The workers that got a claim, and may have it still."""
-        return [hand for hand in self.hands if hand.attempt is not None]
+        """The workers that got a claim, and may have it still; those first that have an answer."""
+        holders = [hand for hand in self.hands if hand.attempt is not None]
+        return sorted(holders, key=lambda hand: hand.outcome is None)
 
     def start(self, which: int, steps: int, replies: Replies, finding: Finding) -> None:
         """A worker is woken, in time or not, and gets as far as this."""

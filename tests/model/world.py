@@ -16,16 +16,16 @@ from typing_extensions import override
 from ledgermail.events.events import Batch, Event
 from ledgermail.events.intake import Intake
 from ledgermail.events.suppressions import Suppressions
-from ledgermail.ledger import transitions
+from ledgermail.ledger import overrides, transitions
 from ledgermail.ledger.delivery import Delivery, Guarantee, Status
 from ledgermail.ledger.ledger import Ledger
 from ledgermail.planning.page import Match, plan_page
 from tests.model import promises
 from tests.model.hand import Act, Finding
 from tests.model.provider import KNOWN, Mail, Reply
-from tests.model.records import TERMS
+from tests.model.records import NAMES, TERMS
 from tests.model.workers import Replies, Workers
-from tests.samples import NOW, a_match, a_user
+from tests.samples import a_match, a_user
 
 ALL_WELL = (Reply.TAKEN, Reply.TAKEN)
 
@@ -33,26 +33,42 @@ ALL_WELL = (Reply.TAKEN, Reply.TAKEN)
 class World(Workers):
     """All of them; a subclass may keep the ledger elsewhere as well."""
 
-    @initialize(terms=st.lists(st.sampled_from(TERMS), min_size=1, max_size=2), keys=st.booleans(), grace=st.booleans())
+    @initialize(
+        terms=st.lists(st.sampled_from(TERMS), min_size=len(NAMES), max_size=len(NAMES)),
+        keys=st.booleans(),
+        grace=st.booleans(),
+    )
     def declare(self, terms: list[tuple[Guarantee, bool]], keys: bool, grace: bool) -> None:
         self.prepare(terms, keys, grace)
         self.books: list[Any] = []
         mailings = {truth.mailing.name: truth.mailing for truth in self.truths.values()}
         tools: dict[str, Any] = {"mailings": mailings, "clock": self.clock, "archive": ""}
         self.intake = Intake(ledger=cast(Ledger, self), suppressions=cast(Suppressions, None), **tools)
-        for which in range(len(terms)):
-            self.open_book()
-            self.plan(0, which)
+        self.open_book()
+        self.plan_next()
+
+    def unplanned(self) -> list[str]:
+        return [name for name, truth in self.truths.items() if truth.matched_at is None]
+
+    def plan_next(self) -> None:
+        """Something new is matched."""
+        self.books.append(self.read_book())
+        self.plan_match(len(self.books) - 1, self.unplanned()[0])
 
     def open_book(self) -> None:
         """A planner reads how far planning has come; it may be slow, and another overtake it."""
         self.books.append(self.read_book())
 
     def plan(self, planner: int, which: int) -> None:
-        """It commits a page: a job that was matched twice. What exists, or was pruned before, is not owed again."""
-        book, name = self.books.pop(planner % len(self.books)), sorted(self.truths)[which % len(self.truths)]
-        truth, user_id = self.truths[name], name.partition("_")[0]
-        matches = [Match(f"m{copy}", NOW, user_id, "j1", a_match()["job"]) for copy in range(2)]
+        """It finds what was matched before. What exists, or was pruned before, is not owed again."""
+        names = [name for name, truth in self.truths.items() if truth.matched_at is not None]
+        self.plan_match(planner % len(self.books), names[which % len(names)])
+
+    def plan_match(self, planner: int, name: str) -> None:
+        """It commits a page: a job that was matched twice."""
+        book, truth, user_id = self.books.pop(planner), self.truths[name], name.partition("_")[0]
+        truth.matched_at = truth.matched_at or self.now
+        matches = [Match(f"m{copy}", truth.matched_at, user_id, "j1", a_match()["job"]) for copy in range(2)]
         users = {user_id: a_user(mailings={truth.mailing.name: {"active": True}})}
         page = plan_page(truth.mailing, matches, users, now=self.now, shards=4)
         new = self.add_page(book, page)
@@ -94,7 +110,7 @@ class World(Workers):
     def hear(self, heard: list[tuple[int, str, timedelta]]) -> None:
         """The provider posts a batch of events of the mails that it made, in any order and any number of copies."""
         mails = self.provider.mails
-        self.post([(mails[which % len(mails)], kind, off) for which, kind, off in heard])
+        self.post([(mails[-1 - which % len(mails)], kind, off) for which, kind, off in heard])
 
     def post(self, told: Sequence[tuple[Mail, str, timedelta]]) -> None:
         events = []
@@ -110,7 +126,7 @@ class World(Workers):
 
     def operate(self, which: int, verb: Callable[..., Delivery], ended: bool) -> None:
         """An operator asks for what the console offers, of any delivery or of one that has ended."""
-        names = [name for name, delivery in self.ledger.items() if not (ended and delivery.unfinished)]
+        names = [name for name, d in self.ledger.items() if not ended or d.status in overrides.REOPENABLE]
         if not names:
             return
         name = names[which % len(names)]
@@ -134,10 +150,16 @@ class World(Workers):
         moments = {mail.at + KNOWN for mail in self.provider.mails if self.provider.keys}
         for d in self.ledger.values():
             moments |= {at for at in (d.lease_expires_at, d.next_attempt_at, d.wake_at) if at is not None}
-        moments |= {self.truths[name].starts[1] + promises.LAST_DAY for name in self.ledger}
         coming = sorted(at for at in moments if at > self.now)
         if coming:
             self.now = max(self.now, coming[which % len(coming)] + timedelta(seconds=seconds))
+
+    def wait_out(self, which: int, seconds: int) -> None:
+        """Time passes to just about somebody's last day."""
+        last_days = sorted(
+            self.truths[name].starts[1] + promises.LAST_DAY for name, d in self.ledger.items() if d.unfinished
+        )
+        self.now = max(self.now, last_days[which % len(last_days)] + timedelta(seconds=seconds))
 
     @invariant()
     def nothing_is_lost(self) -> None:
@@ -159,7 +181,7 @@ class World(Workers):
         while self.hands:
             self.step(self.hands[0], ALL_WELL)
         for _ in range(40):
-            for name in list(self.ledger):
+            for name in [name for name, delivery in self.ledger.items() if delivery.unfinished]:
                 generation = self.ledger[name].generation
                 self.swept(name, self.now)
                 if self.ledger[name].generation > generation:  # only then is there a new task
