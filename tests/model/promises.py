@@ -27,7 +27,9 @@ def hold_for_change(
     it_is_looked_after_in_time(truth, before, after, act, now)
     the_webhook_is_not_forgotten(truth, before, after, act, hand, now)
     if after.status is not before.status:
-        nothing_ends_early(truth, after, now)
+        nothing_ends_early(truth, before, after, now)
+    if act is Act.ANSWER and hand is not None and not isinstance(hand.outcome, Accepted | None):
+        assert after.last_error == hand.outcome.failure, "it says why"
     if after.status is Status.PENDING and before.status is not Status.PENDING:
         assert after.generation > before.generation, "a wake-up is a new generation"
     assert from_document(after.id, to_document(after)) == after, "what is written is read"
@@ -106,22 +108,22 @@ def the_webhook_is_not_forgotten(
     is_called_off = act is Act.OPERATE or (
         act is Act.CLOSE and hand is not None and not isinstance(hand.verdict, Expire)
     )
-    assert is_told or is_called_off or is_late(truth, now), f"the webhook was forgotten by {act}"
+    assert is_told or is_called_off or is_late(truth, before, now), f"the webhook was forgotten by {act}"
 
 
-def nothing_ends_early(truth: Truth, after: Delivery, now: datetime) -> None:
+def nothing_ends_early(truth: Truth, before: Delivery, after: Delivery, now: datetime) -> None:
     """For a while, or as long as its provider knows a repeated request for one, it is tried again."""
     if after.status is Status.EXPIRED:
         assert not (truth.only_once and truth.doubted_at), "what is in doubt is unknown, not expired"
-        assert is_late(truth, now), "it has seven days"
+        assert is_late(truth, before, now), "it has seven days"
     if after.status is Status.UNKNOWN:
         is_known = now + LONGEST < truth.starts[0] + truth.mailing.policy.repeatable
         assert not is_known, "the provider would know it"
 
 
-def is_late(truth: Truth, now: datetime) -> bool:
-    """Whether the next attempt would be after its last day."""
-    return now >= truth.starts[0] + LAST_DAY - LONGEST - PATIENCE
+def is_late(truth: Truth, before: Delivery, now: datetime) -> bool:
+    """Whether its last day has passed, or will have when the attempt after this one is due."""
+    return now >= truth.starts[0] + LAST_DAY - (LONGEST if before.status is Status.IN_FLIGHT else timedelta())
 
 
 def hold_for_answer(truth: Truth, after: Delivery, hand: Hand) -> None:
@@ -164,6 +166,7 @@ def hold_for_state(truth: Truth, delivery: Delivery, mails: Sequence[Mail]) -> N
     assert (delivery.status is Status.ACCEPTED) == (truth.proved and not delivery.unfinished), "accepted iff proved"
     assert delivery.doubted_at == truth.doubted_at, "a doubt is on record from its beginning until it is settled"
     assert delivery.attempt == truth.tries, "each attempt is counted"
+    assert delivery.attempt or delivery.first_attempt_at is None, "without an attempt there is no first one"
     assert delivery.events == truth.heard, "the earliest event of each type is kept"
     if truth.proved:
         assert mails or truth.vouched, "nothing is accepted that was not taken"

@@ -11,4 +11,4 @@ RUNS = int(os.environ.get("FUZZ", "150"))  # `make fuzz` sets more
 
 
 def test_whatever_happens_in_whatever_order_the_promises_hold() -> None:
-    run_state_machine_as_test(World, settings=settings(max_examples=RUNS, stateful_step_count=45, deadline=None))
+    run_state_machine_as_test(World, settings=settings(max_examples=RUNS, stateful_step_count=50, deadline=None))

@@ -1,5 +1,6 @@
 """Workers: each reads, claims, sends and settles, and between any two of these everybody else may act, or it dies."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 from ledgermail.delivering.attempt import Attempt, verb_of
 from ledgermail.delivering.eligibility import Expire, Leave, Notify, Recipient, Suppress, judge
 from ledgermail.delivering.outcomes import Accepted, Misconfigured
-from ledgermail.ledger import evidence, transitions
+from ledgermail.ledger import evidence, overrides, transitions
 from ledgermail.ledger.delivery import Content, Delivery, Failure, Stage, Status
 from ledgermail.ledger.ledger import Stored
 from ledgermail.ledger.transitions import EMAIL, WEBHOOK
@@ -47,13 +48,20 @@ class Workers(Records):
         names = self.waiting()
         self.go(self.look(names[which % len(names)], finding), steps, replies)
 
-    def start_two(self, which: int, steps: int, then: int, replies: Replies, finding: Finding) -> None:
-        """A task comes twice: a worker stays at what it has read, while the other gets on."""
+    def start_two(self, which: int, again: bool, steps: int, then: int, replies: Replies, finding: Finding) -> None:
+        """A task comes twice: a worker stays at what it has read, while the other gets on, and perhaps an operator."""
         names = self.waiting()
         name = names[which % len(names)]
         slow = self.look(name, finding)
         self.go(self.look(name), steps, replies)
+        if again:
+            self.ask(name, overrides.reopen)
         self.go(slow, then, replies)
+
+    def ask(self, name: str, verb: Callable[..., Delivery]) -> None:
+        """An operator asks for this."""
+        facts: dict[str, Any] = {"now": self.now, "policy": self.truths[name].mailing.policy}
+        self.change(name, lambda d: verb(d, **facts), Act.OPERATE)
 
     def go_on(self, which: int, steps: int, replies: Replies) -> None:
         """A worker gets on with what it was at."""
