@@ -48,13 +48,14 @@ STEPS = st.sampled_from([0, 1, 2, 2, 2, 3, 4, 5, 5])  # of a worker: claim, send
 GIVEN = {"replies": st.sampled_from(list(product(REPLIES, REPLIES)))}
 VERBS = st.sampled_from([overrides.cancel, overrides.vouch, overrides.reopen])
 FOUND = st.sampled_from([*Finding, *[Finding.MAIL] * 12])
-TWO = {"steps": STEPS, "then": STEPS, **GIVEN, "finding": FOUND}
+OFTEN_NONE = st.sampled_from([*Finding, *[Finding.MAIL] * 4])
+TWO = {"steps": STEPS, "then": STEPS, **GIVEN, "finding": OFTEN_NONE}
 LIVES = _any(lambda d: d.unfinished)
 MOVES: tuple[Move, ...] = (
     Move("start", 24, {"which": READY_FIRST, "steps": STEPS, **GIVEN, "finding": FOUND}, lambda w: w.waiting()),
     Move("start_two", 16, {"which": READY_FIRST, "again": st.booleans(), **TWO}, lambda w: w.waiting()),
     Move("go_on", 16, {"which": MANY, "steps": st.sampled_from([1, 1, 2]), **GIVEN}, lambda w: w.hands),
-    Move("outlive", 24, {"which": READY_FIRST, **TWO}, lambda w: w.holders()),
+    Move("outlive", 24, {"which": READY_FIRST, "heard": st.booleans(), **TWO}, lambda w: w.holders()),
     Move("die", 2, {"which": MANY}, lambda w: w.hands),
     Move("wait", 4, {"seconds": WAITS}, LIVES),
     Move("wait", 1, {"seconds": AGES}),

@@ -95,7 +95,7 @@ class Records(Mover):
             promises.hold_for_answer(truth, after, hand)
         if after != before:
             if act is Act.CLAIM and hand is not None:
-                promises.hold_for_claim(truth, hand, hand.stage, self.provider.keys)
+                promises.hold_for_claim(truth, hand, hand.stage, self.provider.keys, now)
                 hand.epoch, hand.excused = truth.epoch, frozenset(truth.in_doubt())
                 truth.claims.append(hand)
                 truth.not_before = None

@@ -89,8 +89,9 @@ class World(Workers):
         policy = self.truths[name].mailing.policy
         return self.change(name, lambda d: transitions.sweep(d, now=now, policy=policy), Act.SWEEP, now=now)
 
-    def outlive(self, which: int, steps: int, then: int, replies: Replies, finding: Finding) -> None:
-        """A lease ends before its worker has said anything, upkeep comes by, and another worker: then the first gets on."""
+    def outlive(self, which: int, heard: bool, steps: int, then: int, replies: Replies, finding: Finding) -> None:
+        """A lease ends before its worker has said anything, upkeep comes by, another worker, perhaps an event: then the first
+        gets on."""
         slow = self.holders()[which % len(self.holders())]
         self.now = max(self.now, slow.lease_end)
         swept = self.swept(slow.name, self.now)
@@ -98,6 +99,9 @@ class World(Workers):
             assert slow is not self.truths[slow.name].claims[-1], "a lease that has ended is over"
         if swept is not None and swept.status is Status.PENDING:
             self.go(self.look(slow.name, finding), steps, replies)
+        mails = self.provider.of(slow.name)
+        if heard and mails:
+            self.post([(mails[0], "processed", timedelta())])
         self.go(slow, then, replies)
 
     def hear_of_another(self, which: int) -> None:
