@@ -10,7 +10,7 @@ from ledgermail.ledger import transitions
 from ledgermail.ledger.delivery import Delivery, Guarantee, Stage, Status, to_document
 from ledgermail.ledger.overrides import REOPENABLE, cancel, reopen, vouch
 from ledgermail.ledger.policy import Policy
-from tests.samples import ITEMS, LEASE, NOW, a_delivery
+from tests.samples import ITEMS, LEASE, NOW, REFUSED, a_delivery
 
 POLICY = Policy()
 MONTH_LATER = NOW + timedelta(days=30)
@@ -59,6 +59,12 @@ def test_a_late_answer_to_the_claim_before_is_still_proof() -> None:
     opened = reopen(a_delivery(Status.UNKNOWN), now=MONTH_LATER, policy=POLICY)
     proven = transitions.accept(opened, claim_id="c1", reference="m1", now=MONTH_LATER, policy=POLICY)
     assert proven.status is Status.ACCEPTED
+
+
+def test_a_late_no_to_the_claim_before_does_not_end_it_again() -> None:
+    """The reason for it may be gone: whoever asked wants it tried."""
+    opened = reopen(a_delivery(Status.UNKNOWN, first_attempt_at=NOW), now=MONTH_LATER, policy=POLICY)
+    assert transitions.reject(opened, claim_id="c1", failure=REFUSED, now=MONTH_LATER, policy=POLICY) == opened
 
 
 def test_what_is_opened_again_reads_its_items_anew() -> None:

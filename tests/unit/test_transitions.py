@@ -63,7 +63,7 @@ ROWS = [(verb, status) for verb in VERBS for status in Status]
 
 @pytest.mark.parametrize(("verb", "status"), ROWS)
 def test_every_status_and_transition(verb: str, status: Status) -> None:
-    delivery = a_delivery(status, claim_id="c1")
+    delivery = a_delivery(status, claim_id="c1", first_attempt_at=NOW)
     expected = TABLE[verb][status]
     if isinstance(expected, type):
         with pytest.raises(expected):

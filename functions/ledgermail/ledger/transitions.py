@@ -99,10 +99,11 @@ def reject(
     """in_flight -> rejected; also pending | unknown -> rejected, as the late proof of the claim that was given up.
 
     What has ended in another way stays so: nothing was sent in any case. Where meanwhile an earlier attempt is known to have
-    sent the mail, its refusal by this one ends nothing: the webhook is owed.
+    sent the mail, its refusal by this one ends nothing: the webhook is owed. Nor does it end what was opened again since.
     """
     _must_hold(delivery, claim_id)
-    if delivery.status not in {Status.IN_FLIGHT, Status.PENDING, Status.UNKNOWN}:
+    is_opened_again = delivery.status is Status.PENDING and delivery.first_attempt_at is None
+    if is_opened_again or delivery.status not in {Status.IN_FLIGHT, Status.PENDING, Status.UNKNOWN}:
         return delivery
     if stage == EMAIL and EMAIL in delivery.stages:
         return release(delivery, claim_id=claim_id, failure=failure, now=now, policy=policy)
