@@ -66,7 +66,12 @@ def measure(ground: Ground, rounds: int) -> Section:
         " request; `deliver` sends a mail in it. The bare one makes the same Firestore client and reads one document. *Cold* is"
         " what the first answer took longer than the next: without what the request itself takes, which is 170 queries for the"
         f" console's first page. Medians of {rounds}, ratios of pairs.",
-        [Table(("function", "first, s", "next, s", "first, of bare", "cold, of bare", "memory, MiB"), rows)],
+        [
+            Table(
+                ("function", "first, s", "next, s", "of bare", "by processor time", "cold, of bare", "memory, MiB"),
+                rows,
+            )
+        ],
         {f"cold start of {name}, of bare": _cold(starts[name], starts["bare"]) for name in functions[1:]},
     )
 
@@ -81,6 +86,7 @@ def _row(name: str, starts: Sequence[Start], bare: Sequence[Start]) -> Sequence[
         f"{median(one.seconds for one in starts):.2f}",
         f"{median(one.again for one in starts):.3f}",
         f"{ratio([one.seconds for one in starts], [one.seconds for one in bare]):.2f}",
+        f"{ratio([one.cpu for one in starts], [one.cpu for one in bare]):.2f}",
         f"{_cold(starts, bare):.2f}",
         f"{median(one.megabytes for one in starts):.0f}",
     )

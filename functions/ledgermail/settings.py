@@ -16,7 +16,8 @@ FOLDER = Path(__file__).resolve().parent.parent / "mailings"
 MARGIN = timedelta(seconds=10)  # what claiming and settling may take around the provider's call
 KEY_CHARS = 32  # the least of each key that signs: whoever guesses one can unsubscribe everybody
 DISPATCH_DEADLINES = (timedelta(seconds=15), timedelta(minutes=30))  # what Cloud Tasks takes for one
-SMTP_HOST = re.compile(r"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*")
+HOST = re.compile(r"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*")
+URLS = ("SENDGRID_URL", "RESEND_URL", "CERTS_URL", "IAP_CERTS_URL")
 ADDRESSES = ("SENDER", "REPLY_TO", "ARCHIVE")
 # Which function reads which; of the providers' only that of the one in use: see secrets_of.
 SECRETS: Mapping[str, tuple[str, ...]] = {
@@ -203,10 +204,7 @@ def _check(declared: Declared, settings: Settings, environment: Mapping[str, str
     """Note what would break the promise although each value by itself is sound."""
     if "{function}" not in settings.function_url:
         declared.problem("FUNCTION_URL", "must have the placeholder {function}")
-    for name in ADDRESSES:
-        address: str = getattr(settings, name.lower())
-        if address and not (address.isascii() and usable_address(address)):
-            declared.problem(name, "must be an address in ASCII: with any other, every mail would be refused for good")
+    _check_addresses(declared, settings)
     _check_times(declared, settings)
     if settings.provider is Provider.SMTP:
         _check_smtp(declared, settings, in_production="K_SERVICE" in environment)
@@ -220,8 +218,30 @@ def _check(declared: Declared, settings: Settings, environment: Mapping[str, str
             declared.problem("FUNCTION_URL", "must be https: every mail has a link there, which unsubscribes")
 
 
+def _check_addresses(declared: Declared, settings: Settings) -> None:
+    for name in ADDRESSES:
+        address: str = getattr(settings, name.lower())
+        if address and not (address.isascii() and usable_address(address)):
+            declared.problem(name, "must be an address in ASCII: with any other, every mail would be refused for good")
+    for name in URLS:
+        if not _is_of_a_server(getattr(settings, name.lower())):
+            declared.problem(
+                name, "must be http(s)://, the ASCII name or address of a server, and at most a port and a path"
+            )
+
+
+def _is_of_a_server(url: str) -> bool:
+    """Whether a request can be made of it: what cannot is found out here, and not with a claim on record."""
+    try:
+        parts = urlsplit(url)
+        server = parts.scheme in {"http", "https"} and HOST.fullmatch(parts.hostname or "") and parts.port != 0
+    except ValueError:
+        return False
+    return bool(server) and url.isascii() and url.isprintable() and not set("@?# ") & set(url)
+
+
 def _check_smtp(declared: Declared, settings: Settings, *, in_production: bool) -> None:
-    if not SMTP_HOST.fullmatch(settings.smtp_host):
+    if not HOST.fullmatch(settings.smtp_host):
         declared.problem("SMTP_HOST", "must be the name or address of the server that takes our mail")
     if not (settings.smtp_user.isascii() and settings.smtp_user.isprintable()):
         declared.problem("SMTP_USER", "must be printable ASCII")

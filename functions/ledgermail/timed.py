@@ -1,25 +1,17 @@
-"""Connections for httpcore that one deadline ends, however they are used up, and the authorities that they trust.
+"""Connections for httpcore that one deadline ends, however they are used up.
 
 The timeouts of httpcore are for each read: a server that drips a byte at a time never meets them.
 """
 
 import ssl
 import sys
-from functools import cache
 
-import certifi
 import httpcore
 from typing_extensions import override
 
 from ledgermail.clock import Clock
 
 PIECE_BYTES = 64 * 1024
-
-
-@cache
-def authorities() -> ssl.SSLContext:
-    """The authorities to trust, certifi's. Read once and when needed: it takes about 20 ms."""
-    return ssl.create_default_context(cafile=certifi.where())
 
 
 class Deadline:

@@ -11,13 +11,14 @@ WAIT_SECONDS = 10
 
 
 @contextmanager
-def serving(talk: Talk) -> Iterator[str]:
+def serving(talk: Talk, host: str = "127.0.0.1") -> Iterator[str]:
     """The base URL of a server that does this with each connection, one at a time, and then closes it."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    family, shown = (socket.AF_INET6, f"[{host}]") if ":" in host else (socket.AF_INET, host)
+    with socket.create_server((host, 0), family=family) as listener:
         thread = Thread(target=_serve, args=(listener, talk))
         thread.start()
         try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+            yield f"http://{shown}:{listener.getsockname()[1]}"
         finally:
             listener.shutdown(socket.SHUT_RDWR)
             thread.join(WAIT_SECONDS)

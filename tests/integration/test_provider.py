@@ -166,6 +166,19 @@ def test_what_is_sent_is_json_with_the_key_in_its_header_and_nowhere_else() -> N
     assert b"SG.local" not in body
 
 
+def test_an_address_of_ipv6_and_its_path_are_named_as_http_has_them() -> None:
+    requests: list[bytes] = []
+
+    def talk(connection: socket.socket) -> None:
+        requests.append(read_request(connection))
+        connection.sendall(answer("202 Accepted"))
+
+    with serving(talk, "::1") as url:
+        assert sent_to(f"{url}/eu/") == Accepted("")
+    assert requests[0].startswith(b"POST /eu/v3/mail/send HTTP/1.1\r\n")
+    assert f"\r\nHost: {url.removeprefix('http://')}\r\n".encode() in requests[0]
+
+
 # Against a server that checks as the real one does
 
 

@@ -1,8 +1,10 @@
 """What is read from an answer of the provider: how long to wait, and its words. Whatever it says, nothing is raised."""
 
+import gzip
 import json
 import time
-from collections.abc import Mapping
+import zlib
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
@@ -14,8 +16,8 @@ from ledgermail.clock import Clock
 from ledgermail.delivering.content import Rendered
 from ledgermail.delivering.eligibility import Recipient
 from ledgermail.delivering.message import Message
-from ledgermail.delivering.outcomes import Accepted, Ambiguous, Misconfigured, Outcome, Rejected, Transient
-from ledgermail.ledger.delivery import DETAIL_CHARS
+from ledgermail.delivering.outcomes import Accepted, Ambiguous, Outcome, Rejected, Transient
+from ledgermail.ledger.delivery import DETAIL_CHARS, Failure
 from ledgermail.providers.provider_http import LONGEST_HOLD
 from ledgermail.providers.provider_sendgrid import SendGrid
 from tests.integration.raw_server import answering, serving
@@ -144,8 +146,19 @@ def test_the_words_are_cut_however_many_there_are() -> None:
     assert words(500, b"a" * 1_000_000) == "a" * DETAIL_CHARS
 
 
-@pytest.mark.parametrize("url", ["api.sendgrid.example", "ftp://sendgrid.example"])
-def test_an_address_that_cannot_be_posted_to_rejects_no_message(url: str) -> None:
-    provider = SendGrid(settings(sendgrid_url=url), Clock())
-    assert isinstance(provider.send(provider.prepare(MESSAGE), MESSAGE.delivery_id), Misconfigured)
-    provider.close()
+def test_words_that_are_no_text_are_written_down_as_what_they_can_be() -> None:
+    """JSON may hold half of a character, which Firestore refuses: the mail's outcome would be lost with it."""
+    assert words(400, b'{"errors":[{"message":"a \\ud800 b"}]}') == "a ? b"
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zlib.compress])
+def test_an_answer_that_somebody_packed_is_read(pack: Callable[[bytes], bytes]) -> None:
+    said = outcome(400, (b"Content-Encoding", b"gzip"), body=pack(b'{"errors":[{"message":"Bad."}]}'))
+    assert said == Rejected(Failure(category="rejected", code="400", detail="Bad."))
+    assert outcome(202, (b"Content-Encoding", b"gzip"), (b"X-Message-Id", b"m1"), body=b"half") == Accepted("m1")
+
+
+def test_a_packed_answer_that_is_huge_is_not_unpacked_whole() -> None:
+    said = outcome(500, (b"Content-Encoding", b"gzip"), body=gzip.compress(b"a" * 50_000_000))
+    assert isinstance(said, Ambiguous)
+    assert said.failure.detail == "a" * DETAIL_CHARS

@@ -1,5 +1,6 @@
 """The edge to Resend over the wire: every answer, none at all, and a key by which a repeated request is recognised."""
 
+import gzip
 import logging
 import socket
 from collections.abc import Iterator
@@ -47,13 +48,19 @@ def meeting(status: str, body: bytes = b"", *headers: str) -> Outcome:
         return sent_to(url)
 
 
+def test_a_refusal_that_says_it_was_sent_before_says_so_packed_too() -> None:
+    packed = gzip.compress(b'{"name":"invalid_idempotent_request","message":"x"}')
+    assert meeting("409 Conflict", packed, "Content-Encoding: gzip") == Accepted("")
+
+
 def failure(outcome: Outcome) -> Failure:
     assert not isinstance(outcome, Accepted)
     return outcome.failure
 
 
 @pytest.mark.parametrize(
-    ("body", "reference"), [(b'{"id":"49a3"}', "49a3"), (b"", ""), (b"[]", ""), (b'{"id":7}', ""), (b"\xff", "")]
+    ("body", "reference"),
+    [(b'{"id":"49a3"}', "49a3"), (b"", ""), (b"[]", ""), (b'{"id":7}', ""), (b"\xff", ""), (b'{"id":"\\ud800"}', "?")],
 )
 def test_any_2xx_is_acceptance_whatever_else_it_says(body: bytes, reference: str) -> None:
     assert meeting("200 OK", body) == Accepted(reference)
@@ -193,6 +200,6 @@ def test_neither_key_nor_address_nor_words_are_ever_logged(
         inbox.fail_next(fault)
         sent_to(inbox.resend_url)
     said = caplog.text + "".join(capfd.readouterr())
-    assert "httpx" in said
+    assert "httpcore" in said
     for secret in (RESEND_KEY, "u1@example.com", "Ada", "A job"):
         assert secret not in said

@@ -11,7 +11,7 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from ledgermail.clock import Clock
 from ledgermail.delivering.outcomes import Accepted, Outcome, Rejected, Transient
 from ledgermail.ledger.delivery import Failure
-from ledgermail.timed import authorities
+from ledgermail.trust import authorities
 from ledgermail.webhooks.egress import LOOPBACK, PUBLIC, Address
 from tests.samples import telling
 from tests.stack.receivers import Authority, Receiver, says

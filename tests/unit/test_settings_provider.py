@@ -67,6 +67,32 @@ def test_an_smtp_server_is_named_with_an_account_there() -> None:
         assert named(**(SMTP | {"SMTP_HOST": host})) == []
 
 
+def test_an_address_that_cannot_be_posted_to_is_named_before_anything_is_claimed() -> None:
+    for url in (
+        "api.sendgrid.example",
+        "ftp://sendgrid.example",
+        "https://api.sendgrid.com:8O",
+        "https://api.sendgrid.com:99999",
+        "https://api.sendgrid.com:0",
+        "http://127.0.0.1:-1",
+        "https://[::1",
+        "http://127.0.0.1:9\\x",
+        "http://127.0.0.1:٩",
+        "https://api.séndgrid.example",
+        "http://127.0.0.1:9/é",
+        "https://api..sendgrid.com",
+        "https://.sendgrid.com",
+        f"https://{'a' * 64}.example",
+        "https://key@api.sendgrid.com",
+        "https://api.sendgrid.com?a=b",
+        "https://",
+    ):
+        assert named(SENDGRID_URL=url) == ["SENDGRID_URL"], url
+        assert named(RESEND_URL=url, CERTS_URL=url) == ["RESEND_URL", "CERTS_URL"]
+    for url in ("https://api.eu.sendgrid.com", "http://localhost:8025/", "http://[::1]:8025/a/b", "http://127.0.0.1:1"):
+        assert named(SENDGRID_URL=url) == []
+
+
 def test_a_password_may_be_several_words_and_a_key_may_not() -> None:
     assert named(**SMTP) == []
     assert named(SMTP_PASSWORD="pass\nwort") == ["SMTP_PASSWORD"]

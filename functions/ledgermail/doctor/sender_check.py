@@ -34,7 +34,7 @@ def sender(settings: Settings) -> Iterator[Finding]:
         ) as http:
             yield _key(http.get("/v3/scopes"))
             yield _sender(http, settings.sender)
-    except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:  # its words could hold the key
+    except httpx.HTTPError as error:  # its words could hold the key
         yield problem("sendgrid", f"{settings.sendgrid_url}: {type(error).__name__}", REACH)
 
 

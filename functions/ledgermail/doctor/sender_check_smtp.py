@@ -5,9 +5,9 @@ import ssl
 from collections.abc import Iterator
 
 from ledgermail.doctor.finding import Finding, ok, problem, unseen
-from ledgermail.providers.provider_http import said
 from ledgermail.providers.smtp_outcomes import Step
 from ledgermail.providers.smtp_talk import Refusal, Talk
+from ledgermail.providers.words import said
 from ledgermail.settings import Settings
 
 MEND = {

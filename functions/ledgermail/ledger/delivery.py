@@ -141,8 +141,8 @@ class Delivery:
 
 
 NESTED = (Content, Stage, Failure)  # what is a map in the document
+TIMES = tuple(f.name for f in dataclasses.fields(Delivery) if f.name.endswith("_at"))
 FIELDS = frozenset(f.name for f in dataclasses.fields(Delivery)) - {"id"}
-TIMES = tuple(name for name in FIELDS if name.endswith("_at"))
 
 
 def to_document(delivery: Delivery) -> Document:

@@ -4,13 +4,14 @@ It is httpcore, the layer below httpx: it follows no redirect, asks no environme
 """
 
 import json
-import re
 import threading
 import time
+import zlib
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpcore
 from typing_extensions import override
@@ -19,14 +20,14 @@ from ledgermail.clock import Clock
 from ledgermail.delivering.outcomes import Kind, Outcome, outcome_of
 from ledgermail.ledger.delivery import Failure
 from ledgermail.settings import Settings
-from ledgermail.timed import Deadline, Timed, authorities
+from ledgermail.timed import Deadline, Timed
+from ledgermail.trust import of_environment
 
 CONNECT_SECONDS = 5.0  # for each address of the host
 KEPT_SECONDS = 5.0  # how long a connection may be idle and is used again
 CONNECTIONS = 100  # above any concurrency of one instance: a request never waits for one
 LONGEST_HOLD = timedelta(hours=1)  # a provider that asks for more is asked again after this
-WORDS_CHARS = 2000  # of an answer are looked at: an error page may be as large as it likes
-ADDRESS = re.compile(r"[^\s<>\"']+@[^\s<>\"']+")
+UNPACKED_BYTES = 256 * 1024  # of an answer that was packed are looked at
 
 # Measured on httpcore 1.0: the connecting and waiting errors come before the server has anything of ours, the others after.
 BY_ERROR: Mapping[type[Exception], Kind] = {
@@ -42,7 +43,7 @@ BY_ERROR: Mapping[type[Exception], Kind] = {
     httpcore.WriteError: Kind.AMBIGUOUS,
     httpcore.RemoteProtocolError: Kind.AMBIGUOUS,
 }
-# What all of them are, and any that httpcore may have yet to invent.
+# What all of them are, and those that httpcore may yet derive from these: its errors have no common root.
 NO_ANSWER = (
     httpcore.TimeoutException,
     httpcore.NetworkError,
@@ -59,15 +60,18 @@ class Api:
         seconds = settings.provider_timeout.total_seconds()
         self._deadline = _OfThread(clock, seconds)
         self._limits = {"timeout": {"connect": min(CONNECT_SECONDS, seconds), "pool": seconds}}
-        self._url = url.rstrip("/")
+        parts = urlsplit(url)  # as the settings have checked it
+        self._server: dict[str, Any] = {"scheme": parts.scheme, "host": parts.hostname or "", "port": parts.port}
+        self._path = parts.path.rstrip("/")
         self._headers = [
+            (b"Host", parts.netloc.encode()),
             (b"Authorization", f"Bearer {key}".encode()),
             (b"Content-Type", b"application/json"),
             (b"Accept-Encoding", b"identity"),
             (b"User-Agent", b"ledgermail"),
         ]
         self._pool = httpcore.ConnectionPool(
-            ssl_context=authorities(),
+            ssl_context=of_environment(),
             max_connections=CONNECTIONS,
             keepalive_expiry=KEPT_SECONDS,
             network_backend=_Kept(self._deadline),
@@ -76,8 +80,9 @@ class Api:
     def post(self, path: str, body: bytes, *headers: tuple[bytes, bytes]) -> httpcore.Response:
         """The answer, read whole. The time limit is for all of it, however slowly it drips. Raises those of NO_ANSWER."""
         self._deadline.begin()
+        url = httpcore.URL(**self._server, target=self._path + path)
         sent = [*self._headers, *headers]
-        return self._pool.request("POST", self._url + path, headers=sent, content=body, extensions=self._limits)
+        return self._pool.request("POST", url, headers=sent, content=body, extensions=self._limits)
 
     def close(self) -> None:
         """Close the connections."""
@@ -122,11 +127,6 @@ def no_answer(error: Exception) -> Outcome:
     return outcome_of(kind, Failure(category=kind.value, code=type(error).__name__))
 
 
-def said(words: str) -> str:
-    """The provider's words, without any address and not too many."""
-    return ADDRESS.sub("<address>", words[:WORDS_CHARS])
-
-
 def header(answer: httpcore.Response, name: str) -> str:
     """A header of an answer, by its name in small letters; nothing where it has none."""
     return next((value.decode("latin-1") for key, value in answer.headers if key.lower() == name.encode()), "")
@@ -141,9 +141,19 @@ def json_object(content: bytes) -> dict[str, Any]:
     return read if isinstance(read, dict) else {}
 
 
+def content_of(answer: httpcore.Response) -> bytes:
+    """The content, unpacked where somebody on the way packed it, though we ask for it as it is."""
+    if header(answer, "content-encoding").lower() not in {"gzip", "x-gzip", "deflate"}:
+        return answer.content
+    try:
+        return zlib.decompressobj(wbits=47).decompress(answer.content, UNPACKED_BYTES)
+    except zlib.error:
+        return b""
+
+
 def text(answer: httpcore.Response) -> str:
     """An answer that is not the JSON it should be, as words; a page of HTML says nothing worth keeping."""
-    return answer.content.decode(errors="replace") if "html" not in header(answer, "content-type") else ""
+    return content_of(answer).decode(errors="replace") if "html" not in header(answer, "content-type") else ""
 
 
 def retry_after(answer: httpcore.Response) -> timedelta | None:

@@ -14,14 +14,14 @@ from ledgermail.providers.message_resend import key_of, payload
 from ledgermail.providers.provider_http import (
     LONGEST_HOLD,
     NO_ANSWER,
-    WORDS_CHARS,
     Api,
+    content_of,
     json_object,
     no_answer,
     retry_after,
-    said,
     text,
 )
+from ledgermail.providers.words import said, written
 from ledgermail.settings import Settings
 
 QUOTA = "quota_exceeded"  # of a day or a month: how its error ends
@@ -47,7 +47,7 @@ class Resend:
             answer = self._api.post("/emails", request, (b"Idempotency-Key", key_of(delivery_id).encode()))
         except NO_ANSWER as error:
             return no_answer(error)
-        read = json_object(answer.content)
+        read = json_object(content_of(answer))
         name, words = _word(read, "name"), _word(read, "message") or text(answer)
         kind = kind_of_resend(answer.status, name, words)
         code = f"{answer.status} {name}".strip()
@@ -61,7 +61,7 @@ class Resend:
 
 def _word(read: dict[str, Any], name: str) -> str:
     word = read.get(name)
-    return word[:WORDS_CHARS] if isinstance(word, str) else ""
+    return written(word) if isinstance(word, str) else ""
 
 
 def _hold(answer: httpcore.Response, name: str) -> timedelta | None:

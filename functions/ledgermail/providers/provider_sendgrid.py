@@ -13,14 +13,15 @@ from ledgermail.ledger.delivery import Failure
 from ledgermail.providers.provider_http import (
     NO_ANSWER,
     Api,
+    content_of,
     header,
     json_object,
     no_answer,
     retry_after,
-    said,
     text,
     until,
 )
+from ledgermail.providers.words import said
 from ledgermail.settings import Settings
 
 
@@ -62,7 +63,7 @@ class SendGrid:
 def _words(answer: httpcore.Response) -> str:
     """What SendGrid says is wrong. Its errors are JSON, except where they are HTML or nothing."""
     try:
-        return said("; ".join(str(error["message"]) for error in json_object(answer.content)["errors"]))
+        return said("; ".join(str(error["message"]) for error in json_object(content_of(answer))["errors"]))
     except (KeyError, TypeError):
         return said(text(answer))
 

@@ -11,9 +11,9 @@ from ledgermail.delivering.outcomes import Accepted, Kind, Outcome, outcome_of
 from ledgermail.errors import ContentError
 from ledgermail.ledger.delivery import Failure
 from ledgermail.providers.message_smtp import mail, recipients
-from ledgermail.providers.provider_http import said
 from ledgermail.providers.smtp_outcomes import kind_of_break, kind_of_reply
 from ledgermail.providers.smtp_talk import Refusal, Talk
+from ledgermail.providers.words import said
 from ledgermail.settings import Settings
 
 REFERENCE_CHARS = 200  # of the server's words for a mail that it took: its id in the queue is among them

@@ -11,7 +11,7 @@ from typing import Any
 
 from ledgermail.providers.smtp_outcomes import Step
 from ledgermail.settings import Settings, SmtpTls
-from ledgermail.timed import authorities
+from ledgermail.trust import authorities
 
 CONNECT_SECONDS = 5.0
 QUIT_SECONDS = 1.0  # for the goodbye, which changes nothing

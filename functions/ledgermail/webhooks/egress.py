@@ -22,7 +22,8 @@ import httpx
 
 from ledgermail.clock import Clock
 from ledgermail.settings import WebhookTargets
-from ledgermail.timed import Deadline, authorities
+from ledgermail.timed import Deadline
+from ledgermail.trust import authorities
 from ledgermail.webhooks.pinned import Pinned
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
