@@ -39,7 +39,7 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
     parser.add_argument("sections", nargs="*", help="cold, deliver, grow, dispatch, events, post-office")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--deliveries", type=int, default=400)
     parser.add_argument("--events", type=int, default=10_000, help="deliveries whose events are absorbed")
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000])

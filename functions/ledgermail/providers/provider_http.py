@@ -71,7 +71,7 @@ class Api:
             (b"User-Agent", b"ledgermail"),
         ]
         self._pool = httpcore.ConnectionPool(
-            ssl_context=of_environment(),
+            ssl_context=of_environment() if parts.scheme == "https" else None,  # it is not read for nothing
             max_connections=CONNECTIONS,
             keepalive_expiry=KEPT_SECONDS,
             network_backend=_Kept(self._deadline),
