@@ -52,6 +52,7 @@ class Ledger:
     environment: dict[str, str]
     db: firestore.Client
     numbers: "count[int]"
+    days: "count[int]"  # ahead, one after the other: no run is missed between them
 
     def owe(self, status: Status, **times: Any) -> list[Delivery]:
         """New deliveries in this status, written down."""
@@ -116,7 +117,7 @@ def _ledger(ground: Ground, size: int) -> Ledger:
             client.pause_queue(name=f"{parent}/queues/{name}")
     fill(db, ground.store.host, size)
     grounds.write(db, "users", WORK, _user)
-    return Ledger(project, {**ground.environment, "LEDGERMAIL_PROJECT": project}, db, count())
+    return Ledger(project, {**ground.environment, "LEDGERMAIL_PROJECT": project}, db, count(), count())
 
 
 def _warm(app: App) -> None:
@@ -159,7 +160,7 @@ def _round(ground: Ground, ledger: Ledger) -> dict[str, Cost]:
     found["scan"] = cost(lambda: app.scanner.scan(app.mailings["job-alert"]))
     owed = ledger.owe(Status.PENDING)
     found["claim, send, settle"] = cost(lambda: [app.worker.deliver(delivery.id) for delivery in owed])
-    found["plan"] = cost(partial(_plan, app, timedelta(days=number)))
+    found["plan"] = cost(partial(_plan, app, timedelta(days=next(ledger.days))))
     ledger.owe(Status.PENDING, due_at=then, wake_at=then)
     found["sweep"] = cost(app.sweeper.sweep)
     ledger.owe(Status.ACCEPTED, prune_at=then)

@@ -15,6 +15,7 @@ trace: ContextVar[str] = ContextVar("trace", default="")
 _project = ""  # of this process
 ADDRESS = re.compile(r"[^\s@<>()\[\]{}\"',;:=|]+@[^\s@<>()\[\]{}\"',;:=|]+")
 MASK = "(address)"
+AS_JSON = json.JSONEncoder(default=str, ensure_ascii=False).encode
 _aside = Event()  # of the process, as parts log from threads of theirs
 
 
@@ -33,7 +34,7 @@ def log(event: str, /, severity: str = "INFO", **fields: object) -> None:
     if _aside.is_set() and severity == "INFO":
         return
     stream = sys.stderr if _aside.is_set() else sys.stdout
-    stream.write(json.dumps(line, default=str, ensure_ascii=False) + "\n")
+    stream.write(AS_JSON(line) + "\n")
     stream.flush()
 
 

@@ -128,13 +128,15 @@ def _clipped(
         return len(_fill(mailing, "body.mjml", showing(count)).encode())
 
     most = min(mailing.item_cap, len(items))
-    html = _fill(mailing, "body.mjml", showing(most))
+    shown = showing(most)
+    html = _fill(mailing, "body.mjml", shown)
     if len(html.encode()) > HTML_BYTES:
         most = bisect_right(range(1, most), HTML_BYTES, key=size)
         if most == 0:
             raise ContentError(f"{mailing.name}/body.mjml: comes out larger than {HTML_BYTES} bytes with one item")
-        html = _fill(mailing, "body.mjml", showing(most))
-    return html, showing(most)
+        shown = showing(most)
+        html = _fill(mailing, "body.mjml", shown)
+    return html, shown
 
 
 def _must_be_frozen(items: Sequence[Mapping[str, Any]], frozen: str) -> None:

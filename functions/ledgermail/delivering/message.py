@@ -2,8 +2,8 @@
 
 import base64
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from ledgermail.delivering.attachment import Attachment
@@ -13,6 +13,12 @@ from ledgermail.settings import Settings
 
 MESSAGE_ID = "Message-ID"
 DELIVERY_HEADER = "X-Ledgermail-Delivery"
+# Both off, whatever the account says: the first would lead every link through SendGrid, which would so learn the tokens that
+# unsubscribe; the second would add an unsubscribe link and headers of SendGrid's own.
+TRACKING: Mapping[str, Any] = {
+    "click_tracking": {"enable": False, "enable_text": False},
+    "subscription_tracking": {"enable": False},
+}
 
 
 @dataclass(frozen=True)
@@ -32,7 +38,7 @@ def payload(message: Message, settings: Settings) -> dict[str, Any]:
     The delivery id travels as a custom argument, which every later event carries, and as a stable Message-ID. Custom
     arguments are stored by SendGrid: no address goes there.
     """
-    from sendgrid.helpers.mail import Bcc, CustomArg, Email, Header, Mail, ReplyTo, To
+    from sendgrid.helpers.mail import Bcc, Email, Mail, ReplyTo, To
 
     mail = Mail(
         from_email=Email(settings.sender, safe_name(settings.sender_name) or None),
@@ -45,15 +51,11 @@ def payload(message: Message, settings: Settings) -> dict[str, Any]:
         mail.add_bcc(Bcc(archive))
     if settings.reply_to:
         mail.reply_to = ReplyTo(settings.reply_to)
-    mail.add_custom_arg(CustomArg("delivery_id", message.delivery_id))
-    mail.add_custom_arg(CustomArg("mailing", message.mailing))
-    for name, value in headers_of(message, settings).items():
-        mail.add_header(Header(name, value))
-    mail.tracking_settings = _tracking()
     if message.content.attachment:
         mail.add_attachment(_attached(message.content.attachment))
-    request: dict[str, Any] = mail.get()
-    return request
+    written: dict[str, Any] = mail.get()
+    arguments = {"delivery_id": message.delivery_id, "mailing": message.mailing}
+    return written | {"headers": headers_of(message, settings), "custom_args": arguments, "tracking_settings": TRACKING}
 
 
 def headers_of(message: Message, settings: Settings) -> dict[str, str]:
@@ -83,19 +85,6 @@ def message_id(delivery_id: str, sender: str) -> str:
 def safe_name(name: str) -> str:
     """A display name that SendGrid takes: one line, without the characters that end a name in a header."""
     return one_line(name.translate(str.maketrans(';,<>"', "     ")))
-
-
-@cache
-def _tracking() -> Any:
-    """Both off, whatever the account says: the first would add an unsubscribe link and headers of SendGrid's own, the second
-    would lead every link through SendGrid, which would so learn the tokens that unsubscribe.
-    """
-    from sendgrid.helpers.mail import ClickTracking, SubscriptionTracking, TrackingSettings
-
-    return TrackingSettings(
-        click_tracking=ClickTracking(enable=False, enable_text=False),
-        subscription_tracking=SubscriptionTracking(enable=False),
-    )
 
 
 def _attached(file: Attachment) -> Any:
