@@ -17,7 +17,7 @@ def reopen(delivery: Delivery, *, now: datetime, policy: Policy) -> Delivery:
     """rejected | expired | suppressed | cancelled | unknown -> pending, due at once: it is tried again from the beginning.
 
     Its items are read anew, and its last day is counted from now. Of an unknown one the mail may come twice: whoever asks has
-    decided that. The claim stays on record, so that a late yes to it is still proof; a late no counts no more.
+    decided that. The claim stays on record, so that a late yes to it is still proof; a late no does not count.
     """
     if delivery.reopened_at == now:
         return delivery
