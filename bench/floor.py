@@ -69,7 +69,7 @@ class Floor:
         user = self._users.document(delivery_id.partition("_")[0])
         found = {snapshot.id: snapshot for snapshot in self._db.get_all([reference, user])}
         update = partial(self._update, reference)
-        found[user.id].to_dict()
+        found[user.id].to_dict()  # who is mailed must be looked at
         claimed = update(found[delivery_id].update_time, CLAIM | {"lease_expires_at": now + timedelta(minutes=2)})
         assert self._http.request("POST", self._url, headers=HEADERS, content=self._request).status == 202
         update(claimed.update_time, SETTLED | {"settled_at": now, "prune_at": now + timedelta(days=30)})

@@ -34,5 +34,7 @@ def test_an_authority_that_the_environment_names_is_believed_as_a_gateway_needs_
     assert isinstance(sent_to("elsewhere.example", authority), Transient)
 
 
-def test_no_other_is(authority: Authority) -> None:
+def test_no_other_is(authority: Authority, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
+        monkeypatch.delenv(name, raising=False)
     assert isinstance(sent_to("localhost", authority), Transient)
