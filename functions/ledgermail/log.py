@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from threading import Event
 
-# The trace of the request at hand, as Cloud Logging names it; set once per request.
+# The trace of the request at hand, as Cloud Logging names it; set while it is served.
 trace: ContextVar[str] = ContextVar("trace", default="")
 _project = ""  # of this process
 ADDRESS = re.compile(r"[^\s@<>()\[\]{}\"',;:=|]+@[^\s@<>()\[\]{}\"',;:=|]+")

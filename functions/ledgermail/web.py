@@ -39,7 +39,7 @@ def serve(
     read: Callable[[Request], Read],
 ) -> Response:
     """Answer a request: the method first, then who is calling, and only then what it says. No refusal has a side effect."""
-    trace.set(_trace_of(request))
+    token = trace.set(_trace_of(request))
     try:
         if request.method not in methods:
             raise Refused(405, f"use {' or '.join(sorted(methods))}")
@@ -59,6 +59,8 @@ def serve(
     except LedgermailError as error:
         log("request.failed", severity="ERROR", error=f"{type(error).__name__}: {error}")
         return answer({"error": type(error).__name__}, 500)
+    finally:
+        trace.reset(token)  # a thread serves many, and what it logs between them is of none
 
 
 def answer(body: Mapping[str, Any], status: int = 200) -> Response:

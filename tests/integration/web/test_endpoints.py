@@ -12,6 +12,7 @@ from emulator.inbox import Inbox
 from ledgermail.app import App
 from ledgermail.app import app as app_of_process
 from ledgermail.ledger import ids
+from ledgermail.log import log
 from ledgermail.web import BODY_BYTES
 from tests.integration.conftest import Ground
 from tests.integration.delivering import JOB, owed
@@ -243,3 +244,10 @@ def test_a_log_line_is_json_that_names_the_delivery_and_the_trace(
     assert [line["event"] for line in lines] == ["delivery.claimed", "delivery.accepted"]
     trace = f"projects/{project}/traces/abc123"
     assert {(line["delivery_id"], line["logging.googleapis.com/trace"]) for line in lines} == {(JOB, trace)}
+
+
+def test_what_is_logged_after_a_request_is_of_no_trace(call: Call, capfd: pytest.CaptureFixture[str]) -> None:
+    call("deliver", json={}, headers={"X-Cloud-Trace-Context": "abc123/5;o=1"})
+    capfd.readouterr()
+    log("run.opened")
+    assert list(json.loads(capfd.readouterr().out)) == ["severity", "message", "event"]
