@@ -22,12 +22,12 @@ JOB = ids.delivery_id("u1", "j1")
 LEASE_OVER = timedelta(minutes=10)
 
 
-def owed(job_id: str = "j1", status: Status = Status.PENDING, **changes: Any) -> Delivery:
-    """A delivery of this job to u1 that is due right now."""
-    now = datetime.now(UTC)
-    times = {"due_at": now, "created_at": now}
+def owed(job_id: str = "j1", status: Status = Status.PENDING, at: datetime | None = None, **changes: Any) -> Delivery:
+    """A delivery of this job to u1 that was planned and due at that time, else right now."""
+    at = at or datetime.now(UTC)
+    times = {"due_at": at, "created_at": at}
     if status is Status.PENDING:
-        times["wake_at"] = now + Policy().slack
+        times["wake_at"] = at + Policy().slack
     return a_delivery(status, id=ids.delivery_id("u1", job_id), subject=job_id, **(times | changes))
 
 

@@ -11,11 +11,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from ledgermail.events.signature import SIGNATURE, TIMESTAMP
 from tests import samples
 
-AT = int(time.time()) - 60
+AT = int(samples.NOW.timestamp())
 
 
 def an_event(kind: str = "delivered", **fields: Any) -> dict[str, Any]:
-    """An event of a minute ago."""
+    """An event of the time at which the samples are."""
     return samples.an_event(kind, **{"timestamp": AT, **fields})
 
 

@@ -2,6 +2,7 @@
 
 import random
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,14 +11,16 @@ from emulator.firestore import Firestore
 from ledgermail.app import App
 from ledgermail.ledger.delivery import Guarantee, Stage, Status
 from ledgermail.ledger.ids import delivery_id
+from tests.integration import delivering
 from tests.integration.conftest import Ground
-from tests.integration.delivering import JOB, owed
+from tests.integration.delivering import JOB
 from tests.integration.web.conftest import Call
 from tests.integration.web.events.conftest import Post
 from tests.integration.web.events.signing import AT, an_event
-from tests.samples import a_user
+from tests.samples import NOW, a_user
 
-WHEN = datetime.fromtimestamp(AT, UTC)
+WHEN = NOW  # of the events, and of the planning of what they are about
+owed = partial(delivering.owed, at=NOW)
 
 
 def document(ground: Ground, delivery: str = JOB) -> dict[str, Any]:
@@ -165,7 +168,7 @@ def test_a_block_or_a_soft_bounce_is_told_and_suppresses_nobody(
 
 def test_who_is_suppressed_between_queue_and_send_gets_no_mail(ground: Ground, post: Post, call: Call) -> None:
     ground.user("u1", a_user())
-    ground.delivery(owed("j2"))
+    ground.delivery(delivering.owed("j2"))
     post([an_event("spamreport")])
     assert call("deliver", json={"delivery_id": delivery_id("u1", "j2")}).json == {"delivery": "suppressed"}
 
@@ -186,8 +189,9 @@ def test_a_user_id_that_no_document_can_have_is_nobody(ground: Ground, post: Pos
 def test_an_event_of_a_mail_before_it_does_not_take_the_place_of_a_mail(ground: Ground, post: Post, call: Call) -> None:
     """The same job, matched anew when its delivery was pruned, has the same id; and people open mail months later."""
     ground.user("u1", a_user())
-    ground.delivery(owed())
-    answer = post([an_event("open")])
+    anew = delivering.owed()
+    ground.delivery(anew)
+    answer = post([an_event("open", timestamp=int(anew.created_at.timestamp()))])
     assert {"proven": 0, "deliveries": 1}.items() <= (answer.json or {}).items()
     assert document(ground)["events"] == {}
     assert call("deliver", json={"delivery_id": JOB}).json == {"delivery": "accepted"}

@@ -9,7 +9,7 @@ from tests.integration.conftest import Ground
 from tests.integration.delivering import owed
 from tests.integration.web.events.conftest import Post
 from tests.integration.web.events.signing import an_event
-from tests.samples import a_user
+from tests.samples import NOW, a_user
 
 ARCHIVE = "archive@example.com"
 TO_ARCHIVE = "Archive@Example.com"  # as an event may write it
@@ -27,8 +27,7 @@ def app(app: App, monkeypatch: pytest.MonkeyPatch) -> App:
 def doubted(ground: Ground) -> Ground:
     """An alert of u1 of which nobody knows whether it was sent."""
     ground.user("u1", a_user())
-    now = owed().due_at
-    ground.delivery(owed(status=Status.UNKNOWN, attempt=1, settled_at=now, prune_at=now))
+    ground.delivery(owed(status=Status.UNKNOWN, at=NOW, attempt=1, settled_at=NOW, prune_at=NOW))
     return ground
 
 
