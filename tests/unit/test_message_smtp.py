@@ -1,7 +1,9 @@
 """A mail as SMTP carries it: whatever words come in, no header is added, none is lost, and any server can take it."""
 
 from email import message_from_string, policy
+from email.header import decode_header, make_header
 from email.message import EmailMessage
+from email.utils import getaddresses
 
 import pytest
 from hypothesis import given
@@ -26,6 +28,21 @@ def written(
     """The mail, and as a mailbox reads it."""
     made = mail(a_message(name=name, content=content, delivery_id=delivery_id), settings(**changes), NOW)
     return made, message_from_string(made, _class=EmailMessage, policy=policy.SMTP)
+
+
+def unfolded(made: str, name: str) -> str:
+    """A header as it stands in the mail: the library's newer parser puts spaces into long names."""
+    return message_from_string(made)[name].replace("\r\n", "")
+
+
+def decoded(words: str) -> str:
+    return str(make_header(decode_header(words)))
+
+
+def named(made: str, name: str) -> tuple[str, str]:
+    """The one mailbox of a header: its name and its address."""
+    ((shown, address),) = getaddresses([unfolded(made, name)])
+    return decoded(shown), address
 
 
 def test_a_mail_is_from_us_to_one_recipient_text_before_html() -> None:
@@ -58,6 +75,17 @@ def test_no_word_becomes_a_header(words: str) -> None:
     assert read["Subject"] == one_line(words)
 
 
+HIDDEN = "=?utf-8?q?a=0d=0aBcc:_all@example.com?="  # an encoded word that holds the end of a line
+
+
+@pytest.mark.parametrize("words", [HIDDEN, f"Köln {HIDDEN} {HIDDEN}", f"{'a ' * 40}{HIDDEN}", "=?utf-8?b?QQ==?= (m/w)"])
+def test_what_looks_like_an_encoded_word_is_shown_as_it_stands_and_adds_no_header(words: str) -> None:
+    made, read = written(name=words, content=Rendered(words, "<p>A</p>", "A"), sender_name=words)
+    assert read.keys() == HEADERS
+    assert decoded(unfolded(made, "Subject")) == words
+    assert [named(made, name)[0] for name in ("From", "To")] == [safe_name(words)] * 2
+
+
 @examples(max_examples=100, deadline=None)
 @given(name=st.text(), subject=st.text(), text=st.text(), html=st.text())
 def test_whatever_the_words_any_server_can_take_the_mail(name: str, subject: str, text: str, html: str) -> None:
@@ -73,11 +101,15 @@ def test_whatever_the_words_any_server_can_take_the_mail(name: str, subject: str
 @examples(max_examples=100, deadline=None)
 @given(name=st.text())
 def test_whatever_a_recipient_is_called_the_mail_goes_to_one(name: str) -> None:
-    _, read = written(name=name)
-    (to,) = read["To"].addresses
-    assert to.addr_spec == "u1@example.com"
-    # The standard library may put a space into a long name where it folds it.
-    assert to.display_name.replace(" ", "") == safe_name(name).replace(" ", "")
+    made, read = written(name=name)
+    assert [to.addr_spec for to in read["To"].addresses] == ["u1@example.com"]
+    assert named(made, "To") == (safe_name(name), "u1@example.com")
+
+
+@pytest.mark.parametrize("mark", ["[x]", "a.b@c.example", "(x)", ".", ":", "\\", "ö"])
+def test_a_long_name_stays_one_name_wherever_its_header_is_folded(mark: str) -> None:
+    name = f"{mark} {'a' * 40} Lovelace {'b' * 40} {mark}"
+    assert named(written(name=name)[0], "To") == (name, "u1@example.com")
 
 
 def test_the_archive_is_in_the_envelope_alone_and_not_twice() -> None:
