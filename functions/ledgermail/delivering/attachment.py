@@ -18,8 +18,11 @@ from ledgermail.mailing import ATTACHMENT, Mailing
 MOST_BYTES = 10 * 1024 * 1024  # SendGrid takes 30 MB for a whole request, in which this grows by a third as base64
 NAME_CHARS = 100  # of an occasion within the file's name
 # What a spreadsheet takes for the start of a formula, where a cell starts: also after the separator that a spreadsheet set
-# to German or French opens the file with; full-width signs are taken for them in East Asia. (https://owasp.org/www-community/attacks/CSV_Injection)
-FORMULA = re.compile(r"(^|;)(?=[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20])")
+# to German or French opens the file with, and, as quotes that follow a comma are none to it, at the start of a line within a
+# text, where a pair of quotes is nothing; full-width signs are taken for them in East Asia.
+# (https://owasp.org/www-community/attacks/CSV_Injection)
+SIGNS = r"=+\-@\t\uff1d\uff0b\uff0d\uff20"
+FORMULA = re.compile(rf'^(?=[{SIGNS}\r\n])|(?<=;)(?="*[{SIGNS}\r\n])|(?<=[\r\n])(?="*[{SIGNS}])')
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,7 @@ def _cell(item: Mapping[str, Any], column: str) -> str | int | float | None:
 
 
 def _harmless(text: str) -> str:
-    return FORMULA.sub(r"\1'", text)
+    return FORMULA.sub("'", text)
 
 
 def _csv(rows: Sequence[Sequence[object]]) -> str:
