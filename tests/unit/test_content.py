@@ -102,7 +102,7 @@ def test_a_long_subject_is_cut_and_says_so() -> None:
     assert len(said.subject) <= SUBJECT_CHARS
     assert said.subject.startswith("Ведущий инженер Ведущий")
     assert said.subject.endswith("…")
-    assert ("Ведущий инженер " * 20).strip() in said.text
+    assert said.subject in said.text
 
 
 # Third-party text
