@@ -50,7 +50,7 @@ def claims_of(token: str, *, audience: str, certs_url: str) -> Mapping[str, Any]
             audience=audience,
             certs_url=certs_url,
         )
-    except (GoogleAuthError, ValueError):
+    except (GoogleAuthError, ValueError, RecursionError):  # the last for JSON that is too deep
         return None
     return claims
 

@@ -106,6 +106,7 @@ def test_any_other_token_is_refused_before_anything_is_read(call: Call, signer: 
         "Bearer a.b.c",
         "Bearer \xff.\xff.\xff",
         "Bearer " + "a" * 8000,
+        f"Bearer {base64.urlsafe_b64encode(b'[' * 5000).decode()}.{claims}.{signature}",
     ]:
         assert status_of(call, authorization) == 403, authorization
 
