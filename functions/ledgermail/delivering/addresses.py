@@ -26,6 +26,20 @@ def usable_address(email: object) -> str | None:
         return None
 
 
+def spellings(email: str) -> set[str]:
+    """How somebody's document may spell this address: as it stands, in small letters, with its domain in ASCII or not."""
+    known = {email, email.lower()}
+    if PLAIN.fullmatch(email.lower()):
+        return known
+    from email_validator import EmailNotValidError, validate_email
+
+    try:
+        read = validate_email(email, check_deliverability=False)
+    except EmailNotValidError:
+        return known
+    return known | {read.normalized, read.normalized.lower(), *filter(None, [read.ascii_email])}
+
+
 def same_address(one: object, other: str) -> bool:
     """Whether both name one mailbox: in any case, and however the domain is written (the provider tells it in ASCII)."""
     return isinstance(one, str) and _as_told(one) == _as_told(other)

@@ -7,6 +7,7 @@ from typing import Any
 from google.cloud import firestore
 from google.cloud.firestore_v1.base_query import FieldFilter
 
+from ledgermail.delivering.addresses import spellings
 from ledgermail.errors import LedgerUnavailable
 from ledgermail.events.suppression import Cause, suppressed_by
 from ledgermail.ledger import ids
@@ -47,8 +48,8 @@ class Suppressions:
         return None if before is None else before.get("suppressed")
 
     def of_address(self, email: str) -> list[str]:
-        """The ids of the users with this address, as it stands or in small letters."""
-        query = self._users.where(filter=FieldFilter("email", "in", sorted({email, email.lower()})))
+        """The ids of the users with this address, as it stands or in small letters, however its domain is written."""
+        query = self._users.where(filter=FieldFilter("email", "in", sorted(spellings(email))))
         with ledger_errors("find an address"):
             found = query.select([]).limit(MOST_OF_ADDRESS).stream(**call())
             return [snapshot.id for snapshot in found]

@@ -148,6 +148,14 @@ def test_a_bounce_without_our_argument_suppresses_its_address_and_is_counted_unm
     assert "suppressed" not in user(accepted, "other")
 
 
+def test_an_address_is_found_however_its_domain_is_written(ground: Ground, post: Post) -> None:
+    """The provider tells a domain in ASCII, the user's document has what the user typed."""
+    ground.user("u1", a_user(email="u1@münchen.example"))
+    answer = post([an_event("bounce", delivery_id=None, sg_message_id=None, email="u1@xn--mnchen-3ya.example")])
+    assert (answer.json or {})["suppressed"] == 1
+    assert user(ground)["suppressed"]["reason"] == "bounce"
+
+
 def test_an_unknown_delivery_is_answered_200_and_still_suppresses_its_user(ground: Ground, post: Post) -> None:
     """A pruned delivery is forgotten; a complaint about it is not."""
     ground.user("u1", a_user())
