@@ -55,6 +55,12 @@ def test_a_bounce_of_the_new_address_takes_the_place_of_one_of_the_old() -> None
     assert applies(suppressed(cause(minute=5), **user)) == "bounce"
 
 
+@pytest.mark.parametrize("at", ["2026-08-16T09:30:00Z", 5, None, {}])
+def test_what_is_no_time_of_lifting_stands_in_no_events_way(at: object) -> None:
+    user = a_user(suppression_lifted={"at": at, "by": "ada"})
+    assert suppressed_by(user, [cause()]) == cause().document()
+
+
 def test_copies_of_what_was_lifted_do_not_suppress_again_and_what_is_new_does() -> None:
     user = a_user(suppression_lifted={"at": NOW + timedelta(minutes=5), "by": "ada"})
     assert suppressed_by(user, [cause(minute=5)]) is None

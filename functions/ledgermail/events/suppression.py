@@ -63,7 +63,8 @@ def suppressed_by(user: Mapping[str, Any], causes: Iterable[Cause]) -> dict[str,
     The strongest reason wins, of equal ones the earliest: in any order and any number of copies, the same.
     """
     lifted = user.get("suppression_lifted")
-    since = lifted.get("at") if isinstance(lifted, dict) else None
+    at = lifted.get("at") if isinstance(lifted, dict) else None
+    since = at if isinstance(at, datetime) else None  # whatever else stands there must not hold a batch up
     counting = [cause for cause in causes if _counts(user, cause) and not (since and cause.at <= since)]
     if not counting:
         return None
