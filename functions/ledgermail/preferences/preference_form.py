@@ -20,9 +20,9 @@ ONE_CLICK = ("List-Unsubscribe", "One-Click")  # RFC 8058: the whole body of a m
 
 
 def is_one_click(form: Form) -> bool:
-    """Whether this is the one POST that RFC 8058 describes."""
+    """Whether this is the one POST that RFC 8058 describes, perhaps with the end of a line behind it."""
     name, value = ONE_CLICK
-    return list(form.get(name, ())) == [value]
+    return [said.strip() for said in form.get(name, ())] == [value]
 
 
 def wish_of(form: Form, subscription: Subscription, mailings: Mailings) -> Wish:

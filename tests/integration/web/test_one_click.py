@@ -54,6 +54,12 @@ def test_a_body_as_the_rfc_shows_it_is_taken_whatever_else_its_type_says(reader:
     assert reader.preference()["active"] is False
 
 
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_a_body_may_end_its_line(reader: Reader, end: bytes) -> None:
+    assert reader.post(b"List-Unsubscribe=One-Click" + end).status_code == 200  # type: ignore[arg-type]
+    assert reader.preference()["active"] is False
+
+
 @pytest.mark.parametrize("content_type", [None, "application/x-www-form-urlencoded; charset=iso-8859-1", "text/plain"])
 def test_a_body_without_a_type_is_read_as_the_plainer_one(reader: Reader, content_type: str | None) -> None:
     assert reader.post(b"List-Unsubscribe=One-Click", content_type=content_type).status_code == 200  # type: ignore[arg-type]
