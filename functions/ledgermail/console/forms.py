@@ -52,10 +52,17 @@ def check_origin(request: Request, *, loopback: bool) -> None:
     site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
     if site not in {None, "same-origin"} or (site is None and origin is None):
         raise FOREIGN
-    netloc = None if origin is None else urlsplit(origin).netloc
+    netloc = None if origin is None else _netloc(origin)
     ours = netloc in {None, request.host} or (loopback and name_of(netloc or "") in LOOPBACK)
     if not ours and (loopback or site is None):
         raise FOREIGN
+
+
+def _netloc(origin: str) -> str:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:  # half of an IPv6 address
+        return ""
 
 
 def name_of(netloc: str) -> str:

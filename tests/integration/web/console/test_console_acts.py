@@ -117,6 +117,7 @@ FOREIGN: list[Mapping[str, str]] = [
     {"Origin": "https://evil.example"},
     {"Origin": "null"},
     {"Origin": ""},
+    {"Origin": "http://["},
     {"Origin": "http://localhost.evil.example"},
     {},
 ]
