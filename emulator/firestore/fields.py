@@ -15,7 +15,7 @@ def get(fields: Fields, path: FieldPath) -> Message | None:
     holder = fields
     for name in path[:-1]:
         value = holder.get(name)
-        if value is None or value.WhichOneof("value_type") != "map_value":
+        if value is None or not _is_map(value):
             return None
         holder = value.map_value.fields
     return holder.get(path[-1])
@@ -25,7 +25,7 @@ def put(fields: Fields, path: FieldPath, value: Message) -> None:
     """Set the value at the path; what stands in the way and is no map becomes one."""
     for name in path[:-1]:
         value_there = fields[name]
-        if value_there.WhichOneof("value_type") != "map_value" or is_vector(value_there):
+        if not _is_map(value_there):
             value_there.Clear()
             value_there.map_value.SetInParent()
         fields = value_there.map_value.fields
@@ -36,7 +36,7 @@ def remove(fields: Fields, path: FieldPath) -> None:
     """Delete the field at the path, if it is there."""
     for name in path[:-1]:
         value = fields.get(name)
-        if value is None or value.WhichOneof("value_type") != "map_value":
+        if value is None or not _is_map(value):
             return
         fields = value.map_value.fields
     fields.pop(path[-1], None)
@@ -50,3 +50,8 @@ def masked(target: Fields, source: Fields, paths: Iterable[FieldPath]) -> None:
             remove(target, path)
         else:
             put(target, path, value)
+
+
+def _is_map(value: Message) -> bool:
+    """Whether it has fields; those that a vector is made of are nobody's."""
+    return value.WhichOneof("value_type") == "map_value" and not is_vector(value)

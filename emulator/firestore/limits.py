@@ -4,11 +4,12 @@ from emulator.firestore.fields import Fields
 from emulator.firestore.messages import Message
 from emulator.firestore.paths import MAX_ID_BYTES, check_reference, is_reserved
 from emulator.firestore.refusals import invalid
-from emulator.firestore.values import is_vector
+from emulator.firestore.values import VECTOR_VALUE, is_vector
 
 MAX_DOCUMENT_BYTES = 1_048_576  # 1 MiB
 MAX_VALUE_BYTES = 1_048_487  # 1 MiB - 89
 MAX_DEPTH = 20  # of maps and arrays in one another
+MAX_DIMENSIONS = 2048  # of a vector
 TIMESTAMP_SECONDS = range(-62_135_596_800, 253_402_300_800)  # years 1 to 9999
 
 _NAME_OVERHEAD = 16
@@ -36,8 +37,11 @@ def check_field_name(name: str) -> None:
         raise invalid("The property.name is longer than 1500 bytes.")
 
 
-def check_value(value: Message, field: str, depth: int) -> None:
-    """Raise Refused, INVALID_ARGUMENT, for a value that cannot be stored in this field."""
+def check_value(value: Message, field: str, depth: int, *, compared: bool = False) -> None:
+    """Raise Refused, INVALID_ARGUMENT, for a value that cannot be stored in this field.
+
+    One that is only ``compared`` with what is stored, by a filter or an array transform, may hold arrays in arrays.
+    """
     match value.WhichOneof("value_type"):
         case "string_value" | "bytes_value" as kind:
             _check_length(getattr(value, kind), field)
@@ -48,7 +52,7 @@ def check_value(value: Message, field: str, depth: int) -> None:
         case "geo_point_value":
             _check_geo_point(value.geo_point_value)
         case "array_value" | "map_value":
-            _check_nested(value, field, depth)
+            _check_nested(value, field, depth, compared=compared)
         case "null_value" | "boolean_value" | "integer_value" | "double_value":
             pass
         case _:
@@ -124,18 +128,37 @@ def _check_geo_point(point: Message) -> None:
             raise invalid(f"Geo point {name} '{number}' outside permitted range -{most} to {most}.")
 
 
-def _check_nested(value: Message, field: str, depth: int) -> None:
+def _check_nested(value: Message, field: str, depth: int, *, compared: bool) -> None:
+    if is_vector(value):
+        _check_vector(value.map_value.fields)
+        return
     if depth > MAX_DEPTH:
         raise invalid(f"Property {field} contains an invalid nested entity.")
     if value.WhichOneof("value_type") == "array_value":
         for item in value.array_value.values:
-            if item.WhichOneof("value_type") == "array_value":
+            if not compared and item.WhichOneof("value_type") == "array_value":
                 raise invalid("Cannot convert an array value in an array value.")
-            if is_vector(item):
+            if not compared and is_vector(item):
                 raise invalid("Cannot convert a vector value in an array value.")
-            check_value(item, field, depth + 1)
-    elif not is_vector(value):
+            check_value(item, field, depth + 1, compared=compared)
+    else:
         fields = value.map_value.fields
         for name in fields:
             check_field_name(name)
-            check_value(fields[name], field, depth + 1)
+            check_value(fields[name], field, depth + 1, compared=compared)
+
+
+def _check_vector(fields: Fields) -> None:
+    if VECTOR_VALUE not in fields:
+        raise invalid("Vector map is missing key 'value'.")
+    if len(fields) > 2:
+        raise invalid("Vector Value map has extraneous entries.")
+    if not fields[VECTOR_VALUE].HasField("array_value"):
+        raise invalid("Vector Value type must be an array.")
+    numbers = fields[VECTOR_VALUE].array_value.values
+    if not numbers:
+        raise invalid("Cannot have a zero length vector.")
+    if len(numbers) > MAX_DIMENSIONS:
+        raise invalid(f"Vectors must be at most {MAX_DIMENSIONS} dimensions.")
+    if not all(number.HasField("double_value") for number in numbers):
+        raise invalid("Vector must only contain values of type 'double'")

@@ -11,8 +11,9 @@ FieldPath = tuple[str, ...]  # ("address", "city"); the document's own name is (
 NAME_PATH: FieldPath = (NAME,)
 
 MAX_ID_BYTES = 1500  # of a document, a collection, a field's name
+MAX_PATH = 20  # names of fields in one another: a document is no deeper
 MAX_SEGMENTS = 200  # of collections and documents together: 100 levels
-_RESERVED = re.compile(r"__.*__", re.DOTALL)
+_RESERVED = re.compile(r"__.+__", re.DOTALL)  # "____" is somebody's own
 _NUMERIC_ID = re.compile(r"__id(-?\d+)__")  # how an id imported from Datastore is spelt; allowed
 _DATABASE = re.compile(r"projects/[^/]+/databases/[^/]+")
 _SEGMENT = re.compile(r"([a-zA-Z_][a-zA-Z_0-9]*)|`((?:[^`\\]|\\.)+)`", re.DOTALL)
@@ -113,6 +114,8 @@ def field_path(text: str) -> FieldPath:
         if text[at] != ".":
             raise _bad_path(text)
         at += 1
+    if len(names) > MAX_PATH:
+        raise invalid(f"paths must have at most {MAX_PATH} elements")
     for name in names:
         if _RESERVED.fullmatch(name):
             raise invalid(f"Invalid reserved name in field path {text}")
@@ -147,7 +150,7 @@ def _check_segments(text: str, segments: list[str]) -> None:
 
 
 def _check_id(text: str, what: str) -> None:
-    if _RESERVED.fullmatch(text) and not _NUMERIC_ID.fullmatch(text) and text != "____":
+    if _RESERVED.fullmatch(text) and not _NUMERIC_ID.fullmatch(text):
         raise invalid(f'{what} "{text}" is invalid because it is reserved.')
     if len(text.encode()) > MAX_ID_BYTES:
         raise invalid("The key path element name is longer than 1500 bytes.")

@@ -8,6 +8,7 @@ from math import isnan
 from emulator.firestore import fields
 from emulator.firestore.documents import timestamp
 from emulator.firestore.fields import Fields
+from emulator.firestore.limits import check_value
 from emulator.firestore.messages import Message, Value
 from emulator.firestore.paths import FieldPath, field_path
 from emulator.firestore.refusals import invalid
@@ -31,6 +32,9 @@ def check_transforms(transforms: Iterable[Message]) -> None:
             raise invalid("ServerValue type must be specified for set_to_server_value transformation.")
         if kind in _KINDS[1:4] and getattr(transform, kind).WhichOneof("value_type") not in _NUMBERS:
             raise invalid("Input must be int64 or double.")
+        if kind in _KINDS[4:]:
+            for element in getattr(transform, kind).values:
+                check_value(element, transform.field_path, len(paths[-1]) + 1, compared=True)
     _check_apart(sorted(paths))
 
 

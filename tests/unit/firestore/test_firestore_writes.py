@@ -3,7 +3,9 @@
 from typing import Any
 
 import pytest
+from google.cloud.firestore import GeoPoint
 from google.cloud.firestore_v1._helpers import decode_dict
+from google.cloud.firestore_v1.vector import Vector
 from grpc import StatusCode
 
 from emulator.firestore.clock import Clock
@@ -123,8 +125,19 @@ def test_writes_of_one_commit_see_each_other() -> None:
     assert written(None, update({"n": 1}), update({}, [], increment=("n", 4))) == {"n": 5}
 
 
-def nested(depth: int) -> Any:
-    return {"a": nested(depth - 1)} if depth else 1
+def nested(depth: int, inmost: Any = 1) -> Any:
+    return {"a": nested(depth - 1, inmost)} if depth else inmost
+
+
+NO_VECTORS: list[dict[str, Any]] = [
+    {},
+    {"value": "text"},
+    {"value": []},
+    {"value": [1]},
+    {"value": ["text"]},
+    {"value": [0.0] * 2049},
+    {"value": [1.0], "more": 1},
+]
 
 
 @pytest.mark.parametrize(
@@ -139,6 +152,8 @@ def nested(depth: int) -> Any:
         {"é" * 751: 1},
         {"a": nested(21)},
         {"a": "x" * 1_048_488},
+        *({"a": {"__type__": "__vector__", **rest}} for rest in NO_VECTORS),
+        {"a": [{"b": [Vector([1.0])]}, Vector([1.0])]},
     ],
     ids=lambda content: str(content)[:30],
 )
@@ -148,18 +163,55 @@ def test_content_that_production_refuses_is_refused(content: dict[str, Any]) -> 
     assert refused.value.code == StatusCode.INVALID_ARGUMENT
 
 
-@pytest.mark.parametrize("content", [{"f" * 1500: 1}, {"a": nested(20)}, {"a": [{"b": [1]}]}, {"a.b": 1, "a`b\\": 2}])
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"f" * 1500: 1},
+        {"a": nested(20)},
+        {"a": nested(20, Vector([1.0]))},
+        {"a": [{"b": [1]}]},
+        {"a.b": 1, "a`b\\": 2},
+        {"____": 1, "m": {"____": 2}},
+        {"a": Vector([0.0] * 2048)},
+    ],
+    ids=lambda content: str(content)[:30],
+)
 def test_content_just_within_the_limits_is_taken(content: dict[str, Any]) -> None:
     assert written(None, update(content)) == content
 
 
 @pytest.mark.parametrize(
     ("kind", "field", "operand"),
-    [("increment", "a", "text"), ("increment", "a..b", 1), ("set_to_server_value", "a", 0), ("increment", "", 1)],
+    [
+        ("increment", "a", "text"),
+        ("increment", "a..b", 1),
+        ("set_to_server_value", "a", 0),
+        ("increment", "", 1),
+        ("increment", ".".join("a" * 21), 1),
+        ("append_missing_elements", "a", [GeoPoint(91, 0)]),
+        ("append_missing_elements", "a", [{"__b__": 1}]),
+        ("append_missing_elements", "a.b", [nested(19)]),
+        ("remove_all_from_array", "a", [{"__b__": 1}]),
+    ],
 )
 def test_a_transform_that_production_refuses_is_refused(kind: str, field: str, operand: Any) -> None:
     with pytest.raises(Refused):
         written(None, update({}, [], **{kind: (field, operand)}))
+
+
+@pytest.mark.parametrize("kind", ["append_missing_elements", "remove_all_from_array"])
+def test_an_element_without_a_value_is_refused(kind: str) -> None:
+    valueless = FieldTransform(field_path="a")
+    getattr(valueless, kind).values.add()
+    write = update({}, [])
+    write.update_transforms.append(valueless)
+    with pytest.raises(Refused, match="type unset"):
+        written(None, write)
+
+
+@pytest.mark.parametrize("mask", [["v.value"], ["v.value.x"], ["v.__type"]])
+def test_what_a_vector_is_made_of_cannot_be_taken_from_it(mask: list[str]) -> None:
+    assert written({"v": Vector([1.0])}, update({}, mask)) == {"v": Vector([1.0])}
 
 
 def test_a_field_and_one_inside_it_are_not_both_transformed() -> None:
