@@ -1,9 +1,10 @@
 """count(), sum() and avg() over the documents of a query."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from math import nan
 
 from emulator.firestore.documents import Version
+from emulator.firestore.limits import check_field_name
 from emulator.firestore.messages import Message, Value
 from emulator.firestore.paths import NAME_PATH, FieldPath, field_path
 from emulator.firestore.refusals import invalid
@@ -19,8 +20,9 @@ def check_aggregations(aggregations: Sequence[Message]) -> None:
         raise invalid("Aggregations can not be empty.")
     if len(aggregations) > MAX_AGGREGATIONS:
         raise invalid(f"The maximum number of aggregations allowed in an aggregation query is {MAX_AGGREGATIONS}.")
-    aliases = [aggregation.alias for aggregation in aggregations if aggregation.alias]
+    aliases = [alias for alias, _ in _named(aggregations)]
     for at, alias in enumerate(aliases):
+        check_field_name(alias)
         if alias in aliases[:at]:
             raise invalid(f"Aggregation aliases contain duplicate alias: {alias}.")
     for aggregation in aggregations:
@@ -50,12 +52,16 @@ def summed_fields(aggregations: Iterable[Message]) -> dict[FieldPath, str]:
 
 
 def aggregated(aggregations: Iterable[Message], found: Sequence[Version]) -> dict[str, Message]:
-    """Return each aggregation's result by its alias; without one it is called field_1, field_2, ..."""
-    results, unnamed = {}, 0
+    """Return each aggregation's result by its alias."""
+    return {alias: _result(aggregation, found) for alias, aggregation in _named(aggregations)}
+
+
+def _named(aggregations: Iterable[Message]) -> Iterator[tuple[str, Message]]:
+    """Yield each with its alias; without one it is called field_1, field_2, ..."""
+    unnamed = 0
     for aggregation in aggregations:
         unnamed += not aggregation.alias
-        results[aggregation.alias or f"field_{unnamed}"] = _result(aggregation, found)
-    return results
+        yield aggregation.alias or f"field_{unnamed}", aggregation
 
 
 def _result(aggregation: Message, found: Sequence[Version]) -> Message:

@@ -93,6 +93,8 @@ def value_size(value: Message) -> int:
             return name_size(value.reference_value)
         case "array_value":
             return sum(value_size(item) for item in value.array_value.values)
+        case "map_value" if is_vector(value):
+            return 8 * len(value.map_value.fields[VECTOR_VALUE].array_value.values)
         case "map_value":
             return _fields_size(value.map_value.fields)
         case _:

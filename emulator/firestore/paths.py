@@ -68,6 +68,8 @@ def check_collection_id(text: str) -> None:
     """Raise Refused, INVALID_ARGUMENT, for an id that no collection can have; the empty one stands for all."""
     if "/" in text:
         raise invalid(f'Collection id "{text}" is invalid because it contains "/".')
+    if text in (".", ".."):
+        raise invalid(f'Collection id "{text}" is invalid because it is reserved.')
     if text:
         _check_id(text, "Collection id")
 

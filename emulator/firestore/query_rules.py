@@ -3,15 +3,19 @@
 from collections.abc import Iterable
 
 from google.cloud.firestore_v1.types import StructuredQuery
+from grpc import StatusCode
 
 from emulator.firestore.filters import CompositeOp, Op, UnaryOp, leaves
-from emulator.firestore.limits import check_value
+from emulator.firestore.limits import check_value, value_size
 from emulator.firestore.messages import Message
 from emulator.firestore.paths import NAME, NAME_PATH, FieldPath, check_collection_id, field_path
-from emulator.firestore.refusals import invalid
+from emulator.firestore.refusals import Refused, invalid
 
 MAX_DISJUNCTIONS = 30
 MAX_NOT_IN = 10
+MAX_INEQUALITIES = 10  # fields
+MAX_PARTS = 100  # different filters and orders
+MAX_COMPARED_BYTES = 1500  # of a value: an index keeps no more of one
 NEGATIONS = {Op.NOT_EQUAL, Op.NOT_IN}
 UNARY_NEGATIONS = {UnaryOp.IS_NOT_NAN, UnaryOp.IS_NOT_NULL}
 MEMBERSHIPS = {Op.ARRAY_CONTAINS, Op.ARRAY_CONTAINS_ANY}
@@ -23,6 +27,8 @@ ASCENDING, DESCENDING = StructuredQuery.Direction.ASCENDING, StructuredQuery.Dir
 
 def check_query(query: Message, summed: Iterable[FieldPath] = ()) -> None:
     """Raise Refused, INVALID_ARGUMENT, for a query production would not take, or not with these fields summed."""
+    if query.HasField("find_nearest"):
+        raise Refused(StatusCode.UNIMPLEMENTED, "find_nearest is not offered by this Firestore.")
     if len(query.from_) > 1:
         raise invalid("StructuredQuery.from cannot have more than one collection selector.")
     for source in query.from_:
@@ -35,7 +41,8 @@ def check_query(query: Message, summed: Iterable[FieldPath] = ()) -> None:
         field_path(field.field_path)
     if query.HasField("where"):
         _check_filter(query.where)
-    _check_orders([item.field.field_path for item in query.order_by])
+    _check_orders([field_path(item.field.field_path) for item in query.order_by])
+    _check_parts(query)
     _check_after_name(query, summed)
     _check_cursors(query)
 
@@ -58,6 +65,7 @@ def _check_filter(where: Message) -> None:
         _check_condition(condition)
     _check_composites(where)
     _check_negations(where, conditions)
+    _check_inequalities(conditions)
     _check_key_equality(conditions)
     ways = _ways(where)
     if ways > MAX_DISJUNCTIONS:
@@ -99,11 +107,18 @@ def _check_field_filter(condition: Message) -> None:
         if len(values) > SETS[op]:
             raise invalid(f"'{Op(op).name}' supports up to {SETS[op]} comparison values.")
     for value in values:
-        check_value(value, condition.field.field_path, 1)
-        if condition.field.field_path == NAME and not value.HasField("reference_value"):
-            raise invalid("__key__ filter value must be a Key")
+        _check_operand(value, condition.field.field_path)
     if condition.field.field_path == NAME and op in MEMBERSHIPS:
         raise invalid("the name __key__ is reserved")
+
+
+def _check_operand(value: Message, field: str) -> None:
+    check_value(value, field, 1, compared=True)
+    if field == NAME:
+        if not value.HasField("reference_value"):
+            raise invalid("__key__ filter value must be a Key")
+    elif value_size(value) > MAX_COMPARED_BYTES:
+        raise invalid(f"value for {field} is too large to be used in a query")
 
 
 def _check_composites(where: Message) -> None:
@@ -127,10 +142,20 @@ def _check_negations(where: Message, conditions: Iterable[Message]) -> None:
         raise invalid("'NOT_IN' cannot be used in the same query with 'IN', 'ARRAY_CONTAINS_ANY' or 'OR'.")
 
 
+def _check_inequalities(conditions: Iterable[Message]) -> None:
+    unequal = {filtered_field(condition) for condition in conditions if is_inequality(condition)}
+    if len(unequal) > MAX_INEQUALITIES:
+        raise invalid(
+            f"The query contains {len(unequal)} distinct inequality fields. "
+            f"A query may not have more than {MAX_INEQUALITIES} distinct inequality fields."
+        )
+
+
 def _check_key_equality(conditions: Iterable[Message]) -> None:
     tests = [(c.field_filter.field.field_path, c.field_filter.op) for c in conditions if c.HasField("field_filter")]
     unequal = {path for path, op in tests if op in INEQUALITIES}
-    if (NAME, Op.EQUAL) in tests and unequal and NAME not in unequal:
+    is_equal = (NAME, Op.EQUAL) in tests or (NAME, Op.IN) in tests
+    if is_equal and unequal and NAME not in unequal:
         raise invalid(
             "Equality on key is not allowed if there are other inequality fields "
             "and key does not appear in inequalities."
@@ -168,13 +193,22 @@ def _most_memberships(where: Message) -> int:
     return int(where.field_filter.op in MEMBERSHIPS)
 
 
-def _check_orders(fields: list[str]) -> None:
+def _check_orders(fields: list[FieldPath]) -> None:
     for at, field in enumerate(fields):
-        field_path(field)
-        if NAME in fields[:at]:
+        if NAME_PATH in fields[:at]:
             raise invalid("order by clause cannot contain more fields after the key")
         if field in fields[:at]:
-            raise invalid(f"order by clause cannot contain duplicate fields {field}")
+            raise invalid(f"order by clause cannot contain duplicate fields {'.'.join(field)}")
+
+
+def _check_parts(query: Message) -> None:
+    conditions = leaves(query.where) if query.HasField("where") else ()
+    filters = len({condition.SerializeToString(deterministic=True) for condition in conditions})
+    if filters + len(query.order_by) > MAX_PARTS:
+        raise invalid(
+            f"The query may not have more than {MAX_PARTS} filters + sort orders + ancestor total. "
+            f"Currently there are {filters} filters, {len(query.order_by)} sort orders."
+        )
 
 
 def _check_after_name(query: Message, summed: Iterable[FieldPath]) -> None:
@@ -197,6 +231,6 @@ def _check_cursors(query: Message) -> None:
         if len(cursor.values) > len(query.order_by):
             raise invalid("Cursor has too many values.")
         for order, value in zip(query.order_by, cursor.values, strict=False):
-            check_value(value, order.field.field_path, 1)
+            check_value(value, order.field.field_path, 1, compared=True)
             if order.field.field_path == NAME and not value.HasField("reference_value"):
                 raise invalid("Cursor position of __name__ must be a reference.")

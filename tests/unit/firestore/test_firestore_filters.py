@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from google.cloud.firestore_v1.vector import Vector
 from grpc import StatusCode
 
 from emulator.firestore.clock import Clock
@@ -139,6 +140,20 @@ HAS, HAS_ANY, IN = Operator.ARRAY_CONTAINS, Operator.ARRAY_CONTAINS_ANY, Operato
         composite(AND, field_filter("a", HAS, 1), field_filter("b", HAS, 1)),
         composite(AND, field_filter("a", HAS, 1), field_filter("b", HAS_ANY, [1])),
         composite(AND, eq("__name__", Ref("c/d")), field_filter("a", GT, 1)),
+        composite(AND, field_filter("__name__", IN, [Ref("c/d")]), field_filter("a", GT, 1)),
+        composite(AND, *(field_filter(f"a{n}", GT, 1) for n in range(11))),
+        composite(OR, unary_filter("a", Unary.IS_NOT_NULL), *(field_filter(f"a{n}", GT, 1) for n in range(10))),
+        composite(AND, *(eq(f"a{n}") for n in range(101))),
+        eq("a", "x" * 1500),
+        eq("a", "é" * 750),
+        eq("a", b"x" * 1501),
+        eq("a", [0] * 188),
+        eq("a", {"b": "x" * 1498}),
+        eq("a", Vector([0.0] * 188)),
+        eq("a", Ref("c/" + "x" * 1482)),
+        field_filter("a", GT, "x" * 1500),
+        field_filter("a", NIN, ["x" * 1500]),
+        field_filter("a", HAS, "x" * 1500),
         eq("__name__", "d"),
         eq("__name__", None),
         field_filter("__name__", HAS, Ref("c/d")),
@@ -146,7 +161,7 @@ HAS, HAS_ANY, IN = Operator.ARRAY_CONTAINS, Operator.ARRAY_CONTAINS_ANY, Operato
         eq("a..b"),
         eq(""),
     ],
-    ids=str,
+    ids=lambda where: str(where)[:200],
 )
 def test_a_filter_that_production_refuses_is_refused(where: Message) -> None:
     with pytest.raises(Refused) as refused:
@@ -165,15 +180,34 @@ def test_a_filter_that_production_refuses_is_refused(where: Message) -> None:
         composite(AND, field_filter("a", NIN, [1]), field_filter("b", GT, 1)),
         composite(OR, field_filter("a", NE, 1), eq("b")),
         composite(AND, eq("__name__", Ref("c/d")), field_filter("__name__", GT, Ref("c/a"))),
+        composite(AND, *(field_filter(f"a{n}", GT, 1) for n in range(10)), field_filter("a0", NE, 5)),
+        composite(AND, *(eq(f"a{n}") for n in range(100)), eq("a0")),
+        eq("a", "x" * 1499),
+        eq("a", b"x" * 1500),
+        eq("a", [0] * 187),
+        eq("a", Vector([0.0] * 187)),
+        eq("a", Ref("c/" + "x" * 1481)),
+        eq("__name__", Ref("c/" + "x" * 1500)),
+        field_filter("a", HAS_ANY, ["x" * 1499] * 2),
+        eq("a", [[1]]),
+        field_filter("a", IN, [[[1]], [Vector([1.0])]]),
     ],
-    ids=str,
+    ids=lambda where: str(where)[:200],
 )
 def test_a_filter_just_within_the_limits_is_taken(where: Message) -> None:
     check_query(query_of(where))
 
 
 @pytest.mark.parametrize(
-    "orders", [[("a", False), ("a", True)], [("__name__", False), ("a", False)], [("a..b", False)], [("", False)]]
+    "orders",
+    [
+        [("a", False), ("a", True)],
+        [("a", False), ("`a`", True)],
+        [("__name__", False), ("a", False)],
+        [("a..b", False)],
+        [("", False)],
+        [(f"a{n}", False) for n in range(101)],
+    ],
 )
 def test_orders_that_production_refuses_are_refused(orders: list[tuple[str, bool]]) -> None:
     with pytest.raises(Refused):
@@ -201,3 +235,17 @@ def test_an_offset_is_not_negative() -> None:
     query.offset = -1
     with pytest.raises(Refused, match="offset"):
         check_query(query)
+
+
+def test_a_search_for_what_is_nearest_is_refused_and_not_answered_with_everything() -> None:
+    query = query_of()
+    query.find_nearest.vector_field.field_path = "a"
+    with pytest.raises(Refused) as refused:
+        check_query(query)
+    assert refused.value.code == StatusCode.UNIMPLEMENTED
+
+
+@pytest.mark.parametrize("collection", [".", "..", "__c__"])
+def test_a_collection_has_no_reserved_id(collection: str) -> None:
+    with pytest.raises(Refused, match="reserved"):
+        check_query(query_of(collection=collection))

@@ -9,7 +9,7 @@ from google.cloud.firestore_v1.types import StructuredAggregationQuery
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from emulator.firestore.aggregations import aggregated
+from emulator.firestore.aggregations import aggregated, check_aggregations
 from emulator.firestore.clock import Clock
 from emulator.firestore.messages import Message
 from emulator.firestore.paths import document_name
@@ -167,5 +167,11 @@ def test_integers_add_up_exactly_and_turn_into_a_double_where_they_would_overflo
         assert aggregated([aggregation], versions)["s"] == type(value_of(1))(**expected)
 
 
-def aggregation_of(operator: str, field: str) -> Message:
-    return StructuredAggregationQuery.Aggregation.pb()(**{"alias": "s", operator: {"field": {"field_path": field}}})
+@pytest.mark.parametrize("aliases", [["a", "a"], ["field_1", ""], ["__a__"], ["a" * 1501]], ids=lambda a: str(a)[:30])
+def test_each_aggregation_has_an_alias_of_its_own(aliases: list[str]) -> None:
+    with pytest.raises(Refused):
+        check_aggregations([aggregation_of("sum", "a", alias) for alias in aliases])
+
+
+def aggregation_of(operator: str, field: str, alias: str = "s") -> Message:
+    return StructuredAggregationQuery.Aggregation.pb()(**{"alias": alias, operator: {"field": {"field_path": field}}})
