@@ -19,7 +19,7 @@ from emulator.chaos.play import Play
 from emulator.chaos.watch import Watch
 from emulator.cloud import DOCUMENTS, PROJECT, Cloud, start
 from emulator.demo import play as demo
-from emulator.demo.receiver import receive
+from emulator.demo.receiver import Receiver, receive
 from emulator.demo.scene import Scene
 
 WORKERS, THREADS = 7, 2  # few threads: who is killed takes few others with it
@@ -62,11 +62,17 @@ def chaos(options: argparse.Namespace, folder: Path, console: Console) -> int:
         overrides = demo.HURRY | {"LEDGERMAIL_MAILINGS": str(mailings)}
         overrides |= {} if options.events == "on" else {"LEDGERMAIL_EVENTS_KEY": ""}
         with start(overrides=overrides, log=folder / "log", data=folder, served=served) as cloud:
-            return _chaos(cloud, scene, now, options, folder, console)
+            return _chaos(cloud, scene, now, receiver, options, folder, console)
 
 
 def _chaos(
-    cloud: Cloud, scene: Scene, now: datetime, options: argparse.Namespace, folder: Path, console: Console
+    cloud: Cloud,
+    scene: Scene,
+    now: datetime,
+    receiver: Receiver,
+    options: argparse.Namespace,
+    folder: Path,
+    console: Console,
 ) -> int:
     db = cloud.firestore.client(PROJECT)
     watch = Watch(folder / DOCUMENTS)
@@ -80,9 +86,15 @@ def _chaos(
             task = bar.add_task(name, total=owed)
             for ended in acts:
                 bar.update(task, completed=ended)
-    found, mailed = verdict.statuses(db), cloud.inbox.copies()
+    outside = verdict.Outside(
+        found=verdict.statuses(db),
+        mailed=cloud.inbox.copies(),
+        refused=cloud.inbox.stats()["by_fault"].get("refuse", 0),
+        told=receiver.events.keys(),
+        events=options.events == "on",
+    )
     watch.stop()
-    verdicts = verdict.judge(scene, watch.history, found, mailed, events=options.events == "on")
+    verdicts = verdict.judge(scene, watch.history, outside)
     kills = Counter((folder / "kills").read_text().splitlines())
     verdict.show(verdicts, watch.history, play.played, kills, console)
     return 0 if all(one.kept for one in verdicts) and not watch.history.broken else 1

@@ -1,7 +1,7 @@
 """What the chaos came to, by guarantee: the scene, the ledger, its file and the provider know nothing of each other."""
 
 from collections import Counter
-from collections.abc import Mapping, Set
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass, field
 
 from google.cloud import firestore
@@ -24,7 +24,7 @@ class Verdict:
     statuses: Counter[str] = field(default_factory=Counter)
     lost: list[str] = field(
         default_factory=list
-    )  # owed, and not in the ledger, or unfinished, or accepted and not mailed
+    )  # owed, and not in the ledger, or unfinished, or accepted and not mailed, or ended without a reason
     strangers: list[str] = field(default_factory=list)  # in the ledger or at the provider, and not owed
     mails: int = 0
     copies: int = 0  # beyond the first of a delivery
@@ -40,10 +40,19 @@ class Verdict:
         return not (self.lost or self.strangers or self.forbidden)
 
 
-def judge(
-    scene: Scene, history: History, found: Mapping[str, str], mailed: Mapping[str, int], events: bool
-) -> list[Verdict]:
-    """A verdict a guarantee; `found` is the status of every delivery in the ledger, `mailed` the copies at the provider."""
+@dataclass(frozen=True, kw_only=True)
+class Outside:
+    """What is known outside of the ledger's file."""
+
+    found: Mapping[str, str]  # the status of every delivery, as the ledger tells it
+    mailed: Mapping[str, int]  # copies at the provider
+    refused: int = 0  # mails, by the provider
+    told: Collection[str] = ()  # events, at the customers
+    events: bool = False  # whether the provider told what became of mails
+
+
+def judge(scene: Scene, history: History, outside: Outside) -> list[Verdict]:
+    """A verdict a guarantee."""
     owed = set[str]().union(*scene.owed.values())
     verdicts = {guarantee: Verdict(guarantee) for guarantee in Guarantee}
     by_id = {name: seen for name, seen in history.deliveries.items() if not seen.pruned}
@@ -51,13 +60,17 @@ def judge(
         verdicts[_guarantee_of(scene, name, history)].lost.append(f"{name}: is not in the ledger")
     for name, seen in by_id.items():
         verdict = verdicts[Guarantee(seen.guarantee)]
-        _count(verdict, name, seen, mailed.get(name, 0), events)
+        _count(verdict, name, seen, outside.mailed.get(name, 0), outside.events)
+        _ended(verdict, name, seen)
+        if seen.told and f"{name.replace('.', '%2E')}:accepted" not in outside.told:
+            verdict.lost.append(f"{name}: its webhook is on record, and the customer was told nothing")
         if name not in owed:
             verdict.strangers.append(name)
-        if found.get(name) != seen.status:
-            verdict.lost.append(f"{name}: the ledger says {found.get(name)}, its file {seen.status}")
-    for name in mailed.keys() - by_id.keys():
+        if (said := outside.found.get(name)) != seen.status:
+            verdict.lost.append(f"{name}: the ledger says {said}, its file {seen.status}")
+    for name in outside.mailed.keys() - by_id.keys():
         verdicts[Guarantee.AT_MOST_ONCE].strangers.append(f"{name}: was mailed, and is in no ledger")
+    _rejected(verdicts, by_id, outside.refused)
     return list(verdicts.values())
 
 
@@ -82,6 +95,25 @@ def _count(verdict: Verdict, name: str, seen: Seen, mails: int, events: bool) ->
         verdict.forbidden.append(f"{name}: {mails} mails, {seen.doubts} doubts")
     if mails and seen.status not in _may_be(verdict.guarantee, events):
         verdict.forbidden.append(f"{name}: is {seen.status}, and was mailed")
+
+
+def _ended(verdict: Verdict, name: str, seen: Seen) -> None:
+    """Hold its end against what happened. Nobody cancels here, and no last day comes."""
+    if seen.status in {Status.CANCELLED, Status.EXPIRED}:
+        verdict.lost.append(f"{name}: is {seen.status}")
+    if seen.status == Status.UNKNOWN and verdict.guarantee is Guarantee.AT_LEAST_ONCE:
+        verdict.lost.append(f"{name}: is unknown, and was to be tried again")
+    if seen.status == Status.UNKNOWN and not seen.doubts:
+        verdict.lost.append(f"{name}: is unknown, and was never in doubt")
+
+
+def _rejected(verdicts: Mapping[Guarantee, Verdict], deliveries: Mapping[str, Seen], refused: int) -> None:
+    """All mail of the scene can be made: only the provider refuses one."""
+    rejected = [name for name, seen in deliveries.items() if seen.status == Status.REJECTED]
+    if len(rejected) > refused:
+        for name in rejected:
+            lost = verdicts[Guarantee(deliveries[name].guarantee)].lost
+            lost.append(f"{name}: is one of {len(rejected)} rejected, and the provider refused {refused} mails")
 
 
 def _may_be(guarantee: Guarantee, events: bool) -> Set[Status]:

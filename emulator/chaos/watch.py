@@ -12,7 +12,7 @@ from emulator.firestore.messages import Message
 from emulator.firestore.paths import DocumentName
 from ledgermail.ledger.delivery import UNFINISHED, Guarantee
 from ledgermail.ledger.ledger import DELIVERIES
-from ledgermail.ledger.transitions import EMAIL
+from ledgermail.ledger.transitions import EMAIL, WEBHOOK
 from ledgermail.planning.book import RUNS
 from ledgermail.planning.run import State
 
@@ -29,6 +29,7 @@ class Seen:
     run_key: str
     status: str
     sent: bool  # the mail is on record
+    told: bool = False  # the customer's webhook is
     proven: bool = False  # by evidence: something other than its own claim's answer
     doubts: int = 0
     pruned: bool = False
@@ -107,7 +108,8 @@ class History:
 
 def _seen(fields: Mapping[str, Any], before: Seen | None) -> Seen:
     status = fields["status"].string_value
-    sent = "stages" in fields and EMAIL in fields["stages"].map_value.fields
+    stages = fields["stages"].map_value.fields if "stages" in fields else {}
+    sent = EMAIL in stages
     doubts = before.doubts if before else 0
     if before is not None and before.status == "in_flight" != status and not sent:
         doubts += _category(fields) in DOUBTS
@@ -117,6 +119,7 @@ def _seen(fields: Mapping[str, Any], before: Seen | None) -> Seen:
         run_key=fields["run_key"].string_value,
         status=status,
         sent=sent,
+        told=WEBHOOK in stages,
         proven="evidence_at" in fields,
         doubts=doubts,
     )
