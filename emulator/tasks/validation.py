@@ -45,7 +45,13 @@ def accept_task(task: Any, now: datetime) -> None:
 
 
 def accept_queue(queue: Any) -> None:
-    """Check a Queue message and complete it in place with the defaults of a new queue. Raises InvalidArgumentError."""
+    """Check a Queue message and complete it in place with the defaults of a new queue.
+
+    Raises InvalidArgumentError, and UnimplementedError for what would send its tasks elsewhere.
+    """
+    for field in ("http_target", "app_engine_routing_override"):
+        if queue.HasField(field):
+            raise UnimplementedError(f"Queue.{field} is not served here.")
     limits = queue.rate_limits
     rate, concurrent = limits.max_dispatches_per_second, limits.max_concurrent_dispatches
     _within("RateLimits.maxDispatchesPerSecond", rate, DEFAULT_RATE)

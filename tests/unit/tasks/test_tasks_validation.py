@@ -115,3 +115,10 @@ def test_backoff_is_cut_to_whole_seconds_but_never_to_none() -> None:
 def test_a_queue_that_production_refuses_is_refused(fields: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidArgumentError, match=words):
         accept_queue(queue(**fields))
+
+
+@pytest.mark.parametrize("field", ["http_target", "app_engine_routing_override"])
+def test_a_queue_that_would_send_its_tasks_elsewhere_is_refused_and_not_taken_without_that(field: str) -> None:
+    elsewhere = {"uri_override": {"host": "other.example.com"}} if field == "http_target" else {"service": "other"}
+    with pytest.raises(UnimplementedError, match=field):
+        accept_queue(queue(**{field: elsewhere}))
