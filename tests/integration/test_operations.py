@@ -66,6 +66,17 @@ def test_an_alert_whose_match_is_gone_has_nothing_to_say_when_it_is_tried_again(
     assert post.deliver() == Answer("empty")
 
 
+def test_a_job_whose_id_is_too_long_to_be_asked_for_is_read_anew_too(post: Post, operations: Operations) -> None:
+    """Firestore refuses to compare with a value of 1,500 bytes: retried, such an alert waited for ever."""
+    job_id = "https://jobs.example.com/?q=" + "x" * 1500
+    post.ground.match("m2", a_match(job_id=job_id))
+    delivery_id = post.owe(job_id)
+    post.inbox.fail_next("refuse")
+    assert post.deliver(delivery_id=delivery_id) == Answer("rejected")
+    operations.retry(delivery_id, by="ada")
+    assert post.deliver(delivery_id=delivery_id) == Answer("accepted")
+
+
 def test_what_is_cancelled_is_not_sent(post: Post, operations: Operations) -> None:
     operations.cancel(JOB, by="ada")
     assert post.deliver() == Answer("finished")

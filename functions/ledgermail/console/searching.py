@@ -17,11 +17,10 @@ from ledgermail.ledger.delivery import Delivery
 from ledgermail.ledger.ledger import DELIVERIES, USERS, readable
 from ledgermail.planning.book import RUNS
 from ledgermail.planning.matches import MATCHES
-from ledgermail.store import Snapshot, call, ledger_errors
+from ledgermail.store import QUERY_BYTES, Snapshot, call, ledger_errors
 
 VALID = timedelta(hours=12)  # the field is on every page, and some stay open all day
 WORDS_CHARS = 1500  # the longest id there is
-QUERY_BYTES = 1400  # of a value that is queried for: Firestore refuses longer ones, a little below 1,500
 MOST_OF_JOB = 50
 
 

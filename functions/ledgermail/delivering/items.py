@@ -11,7 +11,7 @@ from google.cloud.firestore_v1.base_query import FieldFilter
 
 from ledgermail.errors import ContentChanged, ContentError, InvalidDocument
 from ledgermail.ledger.delivery import Content, Delivery
-from ledgermail.planning.matches import MATCHES, Document
+from ledgermail.planning.matches import MATCHES, Document, of_job
 from ledgermail.planning.page import as_json, content_hash, read_matches
 from ledgermail.planning.reports import Reports
 from ledgermail.store import call, count_of, ledger_errors
@@ -33,6 +33,7 @@ class Items:
     """Items in Firestore. Raises LedgerUnavailable."""
 
     def __init__(self, client: firestore.Client, reports: Reports) -> None:
+        self._client = client
         self._matches = client.collection(MATCHES)
         self._reports = reports
 
@@ -77,13 +78,12 @@ class Items:
 
     def _alert(self, delivery: Delivery) -> Found | None:
         """The job of an alert that was opened again: what was frozen went when it ended. None when its match went, too."""
-        query = self._matches.where(filter=FieldFilter("user_id", "==", delivery.user_id))
-        query = query.where(filter=FieldFilter("job_id", "==", delivery.subject)).limit(1)
-        with ledger_errors("read an alert's match"):
-            matches, _ = read_matches([(s.id, s.to_dict() or {}) for s in query.stream(**call())])
-        items = tuple({**match.job, "job_id": match.job_id} for match in matches)
-        if not items:
+        found = of_job(self._client, delivery.user_id, delivery.subject, limit=1)
+        matches, _ = read_matches([(s.id, s.to_dict() or {}) for s in found])
+        match = next((match for match in matches if match.job_id == delivery.subject), None)
+        if match is None:
             return None
+        items = ({**match.job, "job_id": match.job_id},)
         content = Content(hash=content_hash(items), items=items)
         return Found(content, frozen=content)
 

@@ -7,10 +7,11 @@ from typing import Any
 from google.cloud import firestore
 from google.cloud.firestore_v1.base_query import FieldFilter
 
-from ledgermail.store import call, count_of, ledger_errors
+from ledgermail.store import QUERY_BYTES, Snapshot, call, count_of, ledger_errors
 
 MATCHES = "matches"
 PAGE = 200  # matches a page and so a commit: about 200 KB, and two writes of overhead for 200
+NEWEST = 200  # of a user's matches are looked through where a job cannot be asked for
 
 Document = tuple[str, Mapping[str, Any]]
 
@@ -37,3 +38,16 @@ class Matches:
     def _between(self, start: datetime, before: datetime) -> firestore.Query:
         late_enough = self._matches.where(filter=FieldFilter("matched_at", ">=", start))
         return late_enough.where(filter=FieldFilter("matched_at", "<", before))
+
+
+def of_job(client: firestore.Client, user_id: str, job_id: str, limit: int) -> list[Snapshot]:
+    """What may be a user's matches with this job; as many reads. The caller looks at their job: its id may be too long to be
+    asked for, and then these are the user's newest. Raises LedgerUnavailable.
+    """
+    query = client.collection(MATCHES).where(filter=FieldFilter("user_id", "==", user_id))
+    if len(job_id.encode()) <= QUERY_BYTES:
+        query = query.where(filter=FieldFilter("job_id", "==", job_id)).limit(limit)
+    else:
+        query = query.order_by("matched_at", direction=firestore.Query.DESCENDING).limit(NEWEST)
+    with ledger_errors("read a job's matches"):
+        return list(query.stream(**call()))

@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from google.cloud.firestore_v1.base_query import FieldFilter
-
 from ledgermail.delivering.gate import Gate
 from ledgermail.errors import InvalidDocument, InvalidId, NewerSchema
 from ledgermail.ledger import ids
@@ -14,7 +12,7 @@ from ledgermail.ledger.delivery import Delivery
 from ledgermail.ledger.ledger import USERS, stored
 from ledgermail.mailing import Mailing, Source
 from ledgermail.planning.book import RUNS
-from ledgermail.planning.matches import MATCHES
+from ledgermail.planning.matches import of_job
 from ledgermail.planning.page import read_matches
 from ledgermail.planning.run import State
 from ledgermail.status.bill import Bill
@@ -111,10 +109,8 @@ class Question:
         return Told(self._no_alert(alerts[0], person, subject))
 
     def _no_alert(self, mailing: Mailing, person: Person, job_id: str) -> Explained:
-        matches = self.parts.client.collection(MATCHES).where(filter=FieldFilter("user_id", "==", person.user_id))
-        matches = matches.where(filter=FieldFilter("job_id", "==", job_id)).limit(MOST_MATCHES)
-        with ledger_errors("read a job's matches"):
-            found = self.bill.documents(list(matches.stream(**call())))
+        matches = self.bill.documents(of_job(self.parts.client, person.user_id, job_id, MOST_MATCHES))
+        found = [one for one in matches if (one.to_dict() or {}).get("job_id") == job_id]
         if not found:
             if person.document is None:
                 return _no_user(person)

@@ -68,6 +68,15 @@ def test_a_retry_says_when_the_next_attempt_is_and_a_pause_that_nothing_goes(pos
     assert ask("u1", "j1").sentence.endswith("all mail is held back: an operator has paused it.")
 
 
+def test_a_job_whose_id_is_too_long_to_be_asked_for_is_found_too(post: Post, ground: Ground, ask: Ask) -> None:
+    long = "https://jobs.example.com/?q=" + "x" * 1500
+    ground.user("u1", a_user())
+    assert ask("u1", long).why is Why.NOT_MATCHED
+    matched(ground, MINUTE, job_id=long)
+    assert ask("u1", long).why is Why.NOT_SCANNED
+    assert ask("u1", "j1").why is Why.NOT_MATCHED
+
+
 def test_an_unknown_one_and_a_cancelled_one_say_so(post: Post, app: App, ask: Ask) -> None:
     post.owe()
     post.inbox.fail_next("cut")
