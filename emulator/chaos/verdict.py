@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from emulator.chaos.play import Played
+from emulator.chaos.points import POINTS
 from emulator.chaos.watch import History, Seen, allowed
 from emulator.demo.scene import Scene
 from ledgermail.ledger.delivery import TERMINAL, UNFINISHED, Guarantee, Status
@@ -133,11 +134,16 @@ def show(verdicts: list[Verdict], history: History, played: Played, kills: Count
     """Print the table and what is wrong."""
     console.print(_table(verdicts))
     total = kills.total() + played.killed
+    names = {point.name for point in POINTS}
+    spared = names - {kill.partition(" ")[0] for kill in kills}  # a kill says where around the point, too
     console.print(
-        f"{played.trouble_seconds:.0f} s of trouble: {total} processes killed ({kills.total()} at {len(kills)} crash points, "
+        f"{played.trouble_seconds:.0f} s of trouble: {total} processes killed ({kills.total()} at {len(names - spared)} of "
+        f"{len(names)} crash points, "
         f"{played.killed} anywhere), the ledger {played.ledger_restarts} times, the queues {played.queue_restarts} times; "
         f"{played.calls} calls of schedulers, {played.unanswered} without an answer."
     )
+    if spared:
+        console.print(f"Nobody died at: {', '.join(sorted(spared))}.")
     sums = played.tasks
     console.print(
         f"Tasks: {sums['created']} made, {sums['dispatched']} attempts, {sums['failed']} of them failed, "

@@ -1,11 +1,16 @@
 """The verdict on a chaos: what breaks the promise, by guarantee, from what is owed, on record and at the provider."""
 
+from collections import Counter
 from dataclasses import replace
+from io import StringIO
 from typing import Any
 
 import pytest
+from rich.console import Console
 
-from emulator.chaos.verdict import Outside, judge
+from emulator.chaos.play import Played
+from emulator.chaos.points import POINTS
+from emulator.chaos.verdict import Outside, judge, show
 from emulator.chaos.watch import History, Seen
 from emulator.demo.scene import Scene
 from ledgermail.ledger.delivery import Guarantee
@@ -88,3 +93,15 @@ def test_a_webhook_that_is_on_record_was_received() -> None:
     told = replace(DIGEST, told=True)
     assert verdict(ALERT, told, 1, told={"d:accepted"})
     assert not verdict(ALERT, told, 1, told={"a:accepted"})
+
+
+def test_a_point_counts_once_wherever_around_it_somebody_died_and_those_where_nobody_did_are_named() -> None:
+    console = Console(record=True, width=400, file=StringIO())
+    kills = Counter({"claim before": 3, "claim after": 1, "send during": 1})
+    show([], History(), Played(), kills, console)
+    shown = console.export_text()
+    assert f"5 at 2 of {len(POINTS)} crash points" in shown
+    (spared,) = [line for line in shown.splitlines() if line.startswith("Nobody died at: ")]
+    assert set(spared.removeprefix("Nobody died at: ").rstrip(".").split(", ")) == {
+        point.name for point in POINTS if point.name not in {"claim", "send"}
+    }
