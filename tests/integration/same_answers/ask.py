@@ -9,6 +9,7 @@ from google.api_core.exceptions import GoogleAPICallError
 from google.cloud import firestore
 from google.cloud.firestore_v1.base_document import DocumentSnapshot
 from google.cloud.firestore_v1.base_query import And, FieldFilter, Or
+from google.cloud.firestore_v1.bulk_batch import BulkWriteBatch
 
 from tests.integration.same_answers.asked import (
     Aggregation,
@@ -60,11 +61,12 @@ def _write(client: firestore.Client, write: Write) -> Any:
 def _batch(client: firestore.Client, batch: Batch) -> Any:
     paths = sorted({write.path for write in batch.writes})
     before = [client.document(path).get() for path in paths]
-    together = client.batch()
+    together: Any = BulkWriteBatch(client) if batch.apart else client.batch()
     for write in batch.writes:
         _apply(client, together, write)
-    together.commit()
-    return [_effect(client, path, snapshot) for path, snapshot in zip(paths, before, strict=True)]
+    answered = together.commit()
+    codes = [status.code for status in answered.status] if batch.apart else []
+    return codes, [_effect(client, path, snapshot) for path, snapshot in zip(paths, before, strict=True)]
 
 
 def _effect(client: firestore.Client, path: str, before: DocumentSnapshot[Any]) -> Any:

@@ -32,9 +32,10 @@ class Write:
 
 @dataclass(frozen=True)
 class Batch:
-    """Writes that succeed or fail together."""
+    """Writes that succeed or fail together, or each by itself."""
 
     writes: tuple[Write, ...]
+    apart: bool = False
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ SCALARS = (
     *(float("nan"), float("inf"), float("-inf"), "", "a", "ab", "b", "é", "\uffff", "\U00010000", b"", b"a", b"\xff"),
     *(datetime(1970, 1, 1, tzinfo=UTC), datetime(2020, 2, 29, 1, 2, 3, 4, tzinfo=UTC), Ref("c/d1"), Ref("c/d1/c/d1")),
     *(GeoPoint(0, 0), GeoPoint(-1.5, 90), Vector([1.0, 2.0]), Vector([3.0])),
+    *("x" * 1499, "x" * 1500, b"x" * 1500, b"x" * 1501, GeoPoint(91, 0)),  # around what a query and a document may hold
 )
 NUMBERS = (0, 1, -1, 2, 3, 5, 0.0, 0.5, 1.0, -0.25)
 DIRECTIONS = ("ASCENDING", "DESCENDING")
@@ -68,8 +69,8 @@ class Draw:
                 return Write("delete", path, when=self._choice("", "exists", "unchanged", "stale"))
 
     def batch(self) -> Batch:
-        """Draw a few writes for one commit."""
-        return Batch(self._together(self._random.randint(1, 4)))
+        """Draw a few writes for one commit, or for one request in which each succeeds or fails by itself."""
+        return Batch(self._together(self._random.randint(1, 4)), apart=self._random.random() < 0.3)
 
     def _together(self, number: int) -> tuple[Write, ...]:
         """Draw writes for one commit. A second write of a document has no precondition.
@@ -182,7 +183,8 @@ class Draw:
         )
         if op in ("in", "not-in", "array_contains_any"):
             return Comparison(field, op, [self._compared(self._value) for _ in range(self._random.randint(1, 4))])
-        return Comparison(field, op, self._compared(self._value))
+        value = self._compared(self._value)
+        return Comparison(field, op, [value] if self._random.random() < 0.05 else value)  # perhaps an array in an array
 
     def _cursors(self, orders: list[tuple[str, str]]) -> list[Cursor]:
         cursors = []
