@@ -76,6 +76,7 @@ def accept_retry(config: Any) -> None:
         raise InvalidArgumentError("RetryConfig.minBackoff must be less than or equal to RetryConfig.maxBackoff.")
     if config.max_retry_duration.ToTimedelta() < timedelta():
         raise InvalidArgumentError("RetryConfig.maxRetryDuration cannot be negative.")
+    config.max_retry_duration.nanos = 0  # whole seconds, as documented; below one, that is no limit
 
 
 def retry_policy(config: Any) -> RetryPolicy:

@@ -99,6 +99,13 @@ def test_backoff_is_cut_to_whole_seconds_but_never_to_none() -> None:
     assert (policy.min_backoff, policy.max_backoff) == (timedelta(seconds=0.25), timedelta(seconds=7))
 
 
+@pytest.mark.parametrize(("given", "taken"), [(90.7, 90), (0.5, 0), (0, 0)])
+def test_the_retry_duration_is_cut_to_whole_seconds(given: float, taken: float) -> None:
+    message = queue(retry_config={"max_retry_duration": timedelta(seconds=given)})
+    accept_queue(message)
+    assert retry_policy(message.retry_config).max_retry_duration == timedelta(seconds=taken)
+
+
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
