@@ -124,7 +124,7 @@ def _digests(scene: Scene, mailing: Mailing) -> None:
     cohort = Cohort(mailing=mailing.name, schedule=None)
     due_times = dues(mailing.schedule, scene.now - timedelta(days=DAYS), scene.now)
     for due in due_times:
-        run = run_of(cohort, mailing.schedule, due, version=None, now=due.at + timedelta(seconds=20))
+        run = run_of(cohort, mailing.schedule, due, now=due.at + timedelta(seconds=20))
         scene.documents[f"runs/{run.key}"] = run.document() | {"state": str(State.PLANNED)}
         newest = due is due_times[-1]
         for user_id in _user_ids():

@@ -114,9 +114,9 @@ def flag_of(body: Body, name: str) -> bool:
     return value
 
 
-def number_of(body: Body, name: str, default: int = 0) -> int:
-    """A field that is a whole number of at least 0."""
-    value = body.get(name, default)
+def number_of(body: Body, name: str) -> int:
+    """A field that is a whole number of at least 0, and 0 when it is missing."""
+    value = body.get(name, 0)
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise Refused(400, f"{name}: must be a whole number of at least 0")
     return value

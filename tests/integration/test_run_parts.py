@@ -51,7 +51,7 @@ def open_run(plan: Planning, names: list[str], upto: list[str]) -> None:
     plan.subscribe(*names)
     schedule = parse("0 8 * * *")
     cohort = Cohort(mailing="daily-digest", schedule=None)
-    run = run_of(cohort, schedule, last_due(schedule, NOW), version=None, now=NOW)
+    run = run_of(cohort, schedule, last_due(schedule, NOW), now=NOW)
     ranges = enumerate(zip(["", *upto[:-1]], upto, strict=True))
     parts = [Part(run=run, number=number, cursor=cursor, upto=end) for number, (cursor, end) in ranges]
     plan.coordinator(NOW).runs.open(run, Page(), parts, "opened")

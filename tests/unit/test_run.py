@@ -24,7 +24,7 @@ DUE = last_due(SCHEDULE, NOW)
 def a_run(schedule: str | None = None, topic: str | None = None, text: str = "0 8 * * *", now: datetime = NOW) -> Run:
     """The run of a daily digest that is open at `now`."""
     cohort = Cohort(mailing="daily-digest", schedule=schedule, topic=topic)
-    return run_of(cohort, parse(text), last_due(parse(text), now), version=None, now=now)
+    return run_of(cohort, parse(text), last_due(parse(text), now), now=now)
 
 
 def a_subscriber(user_id: str = "u1", **facts: Any) -> Subscriber:
@@ -128,5 +128,5 @@ def test_who_had_a_digest_of_all_that_by_another_schedule_is_owed_none(hours: in
 
 def test_a_report_that_nobody_has_published_yet_has_no_version() -> None:
     cohort = Cohort(mailing=SHIPMENTS.name, schedule=None, topic="school")
-    run = run_of(cohort, SCHEDULE, Due(DUE.at, DUE.local), version=None, now=NOW)
+    run = run_of(cohort, SCHEDULE, Due(DUE.at, DUE.local), now=NOW)
     assert "version" not in run.document()

@@ -21,10 +21,10 @@ from ledgermail.planning.audience import PAGE, Audience, Cohort, Subscriber, pla
 from ledgermail.planning.book import STATE
 from ledgermail.planning.page import Page
 from ledgermail.planning.reports import Reports
-from ledgermail.planning.run import Run, members, plan_run_page, run_of
+from ledgermail.planning.run import Run, key_before, members, plan_run_page, run_of
 from ledgermail.planning.run_store import Part, RunStore
 from ledgermail.planning.scan import new_token
-from ledgermail.planning.schedules import Due, Schedule, dues, parse, previous_due
+from ledgermail.planning.schedules import Due, Schedule, dues, parse
 from ledgermail.store import call, ledger_errors
 
 PART_SIZE = 2_500  # users a part: planned in some seconds
@@ -118,7 +118,7 @@ class Coordinator:
         oldest = now - mailing.catch_up
         upto = known or oldest
         for due in dues(schedule, min(upto, oldest), oldest)[-MOST_MISSED:]:
-            self._miss(run_of(cohort, schedule, due, version=None, now=now), report)
+            self._miss(run_of(cohort, schedule, due, now=now), report)
             upto = due.at
         open_due = dues(schedule, max(upto, oldest), now)
         for due in open_due:
@@ -126,7 +126,7 @@ class Coordinator:
             if not self._open(mailing, cohort, schedule, due, now if is_last else due.at, report):
                 if is_last:
                     break  # its report may still be published
-                self._miss(run_of(cohort, schedule, due, version=None, now=now), report)
+                self._miss(run_of(cohort, schedule, due, now=now), report)
             upto = due.at
         return upto
 
@@ -143,11 +143,11 @@ class Coordinator:
         The last run that is due waits for a late report. What comes after a later due time is the later run's.
         """
         now = self.clock.now()
-        run = run_of(cohort, schedule, due, version=None, now=now)
+        run = run_of(cohort, schedule, due, now=now)
         if cohort.topic is not None:
             version = self.reports.newest(cohort.topic, run.period_start, published_by)
-            before = run_of(cohort, schedule, previous_due(schedule, due), version=None, now=now)
-            if version is None or version == self.runs.version(before.key):  # one that came late was in the run before
+            before = key_before(cohort, schedule, due)
+            if version is None or version == self.runs.version(before):  # one that came late was in the run before
                 report.counts["unpublished"] += 1
                 return False
             run = replace(run, version=version)

@@ -54,15 +54,15 @@ class Run:
         return {name: value for name, value in asdict(self).items() if value is not None} | {"opened_at": self.as_of}
 
 
-def run_of(cohort: Cohort, schedule: Schedule, due: Due, *, version: str | None, now: datetime) -> Run:
-    """The run of a cohort at a due time, opened `now`. Its period is from the due time before to this one."""
+def run_of(cohort: Cohort, schedule: Schedule, due: Due, *, now: datetime) -> Run:
+    """The run of a cohort at a due time, opened `now`: from the due time before to this one, and of no version yet."""
     before = previous_due(schedule, due)
     parts = [cohort.mailing, occasion(schedule, due), *([cohort.topic] if cohort.topic else [])]
     return Run(
         mailing=cohort.mailing,
         schedule=cohort.schedule,
         topic=cohort.topic,
-        version=version,
+        version=None,
         occasion=ids.run_key(*parts),
         due_at=due.at,
         as_of=now,
@@ -70,6 +70,11 @@ def run_of(cohort: Cohort, schedule: Schedule, due: Due, *, version: str | None,
         period_end=due.at,
         changed_after=previous_due(schedule, before).at,
     )
+
+
+def key_before(cohort: Cohort, schedule: Schedule, due: Due) -> str:
+    """The key of the cohort's run before the one at this due time."""
+    return run_of(cohort, schedule, previous_due(schedule, due), now=due.at).key
 
 
 def read_run(document: Mapping[str, Any]) -> Run:

@@ -16,8 +16,8 @@ from ledgermail.mailing import Mailing, Source
 from ledgermail.planning.audience import OWN, Cohort, cohort_named, planned_name
 from ledgermail.planning.book import RUNS, STATE
 from ledgermail.planning.reports import Reports
-from ledgermail.planning.run import Run, run_of
-from ledgermail.planning.schedules import Due, Schedule, last_due, parse, previous_due
+from ledgermail.planning.run import Run, key_before, run_of
+from ledgermail.planning.schedules import Due, Schedule, last_due, parse
 from ledgermail.status.bill import Bill
 from ledgermail.store import call, ledger_errors
 
@@ -29,10 +29,10 @@ Turned = TypeVar("Turned")
 
 @dataclass(frozen=True)
 class Owed:
-    """A run that a cohort has or should have, and the one before it."""
+    """A run that a cohort has or should have, and the key of the one before it."""
 
     run: Run
-    before: Run
+    before_key: str
 
 
 def unplanned(mailing: Mailing, planned: Planned, now: datetime) -> Iterator[Owed]:
@@ -79,8 +79,7 @@ def _schedule(own: Schedule, cohort: Cohort) -> Schedule:
 
 
 def _owed(cohort: Cohort, schedule: Schedule, due: Due, now: datetime) -> Owed:
-    run = run_of(cohort, schedule, due, version=None, now=now)
-    return Owed(run, run_of(cohort, schedule, previous_due(schedule, due), version=None, now=now))
+    return Owed(run_of(cohort, schedule, due, now=now), key_before(cohort, schedule, due))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +122,7 @@ class Expected:
         assert owed.run.topic is not None
         version = self.reports.newest(owed.run.topic, owed.run.period_start, now)
         bill.one()
-        return version is not None and version != (self._run(owed.before.key, bill) or {}).get("version")
+        return version is not None and version != (self._run(owed.before_key, bill) or {}).get("version")
 
     def _run(self, run_key: str, bill: Bill) -> Mapping[str, object] | None:
         bill.one()

@@ -14,8 +14,8 @@ from ledgermail.errors import InvalidDocument
 from ledgermail.ledger import ids
 from ledgermail.mailing import Mailing, Source
 from ledgermail.planning.audience import OWN, Cohort
-from ledgermail.planning.run import run_of
-from ledgermail.planning.schedules import Due, Schedule, dues, last_due, occasion, parse, previous_due
+from ledgermail.planning.run import key_before, run_of
+from ledgermail.planning.schedules import Due, Schedule, dues, last_due, occasion, parse
 from ledgermail.support.absence import Person
 
 DAY = timedelta(days=1)
@@ -97,15 +97,14 @@ def next_due(mailing: Mailing, person: Person, now: datetime) -> datetime | None
 
 def _asked(about: Named, cohort: Cohort, schedule: Schedule, due: Due | None, now: datetime) -> Asked:
     if due is not None:
-        run = run_of(cohort, schedule, due, version=None, now=now)
-        before = run_of(cohort, schedule, previous_due(schedule, due), version=None, now=now)
+        run = run_of(cohort, schedule, due, now=now)
         return Asked(
             occasion=run.occasion,
             topic=cohort.topic,
             due=due,
             run_key=run.key,
             period_start=run.period_start,
-            before_key=before.key,
+            before_key=key_before(cohort, schedule, due),
         )
     parts = [about.day, *([cohort.topic] if cohort.topic else [])]
     key = ids.run_key(about.mailing.name, *parts)
