@@ -3,7 +3,7 @@
     LedgermailError
     ├── ConfigurationError   what was declared cannot keep the promise; lists every problem found
     ├── InvalidId            a user, job or run id that cannot become part of a document id
-    ├── InvalidToken         a link's token that we have not signed
+    ├── InvalidToken         a token, of a link or a form, that we have not signed
     ├── InvalidForm          submitted preferences that make no sense; what is wrong, by field
     ├── InvalidDocument      a document without a field that it must have, or with one that makes no sense
     ├── NewerSchema          a document written by a newer version: not ours to touch

@@ -54,7 +54,7 @@ class Doorkeeper:
     @cached_property
     def tokens(self) -> Tokens:
         """The tokens of the console's forms."""
-        return Tokens(keys=self._settings.secrets["CONSOLE_KEY"].split(","))
+        return Tokens(self._settings.secrets["CONSOLE_KEY"].split(","))
 
 
 def of_iam(request: Request) -> str:

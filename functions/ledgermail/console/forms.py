@@ -3,24 +3,19 @@
 A form of another site has none. And no other site can submit one of ours: the browser says where a request comes from.
 """
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cached_property
 from io import BytesIO
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from flask import Request
 from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.formparser import FormDataParser
 
-from ledgermail.errors import ConfigurationError, InvalidToken
+from ledgermail.errors import InvalidToken
+from ledgermail.signed import Signer
 from ledgermail.web import Refused, raw_body
-
-if TYPE_CHECKING:
-    from itsdangerous import URLSafeSerializer
 
 URLENCODED = "application/x-www-form-urlencoded"
 FORM_BYTES = 20_000  # a Firebase ID token is the longest that is posted here
@@ -81,37 +76,21 @@ class Asked:
     state: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
 class Tokens:
-    """Makes and checks forms' tokens. Raises ConfigurationError without a key: anybody could make one then."""
+    """Makes and checks forms' tokens. Raises ConfigurationError without a key."""
 
-    keys: Sequence[str]  # the newest first: it signs, and all of them are valid
-
-    def __post_init__(self) -> None:
-        if not self.keys or not all(self.keys):
-            raise ConfigurationError(["LEDGERMAIL_CONSOLE_KEY: is missing"])
+    def __init__(self, keys: Sequence[str]) -> None:
+        self._signer = Signer("CONSOLE_KEY", keys, "console")
 
     def make(self, asked: Asked, now: datetime) -> str:
         """The token of a form that is shown now."""
-        return str(self._serializer.dumps([asked.who, asked.act, asked.target, asked.state, int(now.timestamp())]))
+        return self._signer.sign([asked.who, asked.act, asked.target, asked.state, int(now.timestamp())])
 
     def check(self, token: str, asked: Asked, now: datetime, valid: timedelta) -> None:
         """Raise InvalidToken unless we made this for exactly that, no longer ago than it is valid."""
-        from itsdangerous import BadData
-
-        try:
-            content = self._serializer.loads(token)
-        except (BadData, UnicodeError) as error:
-            raise InvalidToken("token: is not signed by us") from error
+        content = self._signer.read(token)
         made = [asked.who, asked.act, asked.target, asked.state]
         if not isinstance(content, list) or content[:-1] != made:
             raise InvalidToken("token: was made for something else")
         if not -CLOCKS_SECONDS <= now.timestamp() - content[-1] <= valid.total_seconds():
             raise InvalidToken("token: is too old")
-
-    @cached_property
-    def _serializer(self) -> "URLSafeSerializer":
-        from itsdangerous import URLSafeSerializer
-
-        how = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
-        return URLSafeSerializer(list(reversed(self.keys)), salt="console", signer_kwargs=how)

@@ -4,17 +4,12 @@ It names a user and a mailing and nothing else, and cannot be made by anybody wi
 read, and a provider's one-click button pressed, years after it came.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from ledgermail.errors import ConfigurationError, InvalidToken
-
-if TYPE_CHECKING:
-    from itsdangerous import URLSafeSerializer
+from ledgermail.errors import InvalidToken
+from ledgermail.signed import Signer
 
 FUNCTION = "preferences"  # that the link leads to, and the purpose that keeps its signature apart from any other
 TOKEN_CHARS = 4000  # longer ones are not looked at: the longest user id that Firestore holds makes a shorter one
@@ -28,38 +23,22 @@ class Subscription:
     mailing: str
 
 
-@dataclass(frozen=True, kw_only=True)
 class Links:
-    """Makes and reads links. Raises ConfigurationError without a key: anybody could make one then."""
+    """Makes and reads links."""
 
-    function_url: str  # has the placeholder {function}
-    keys: Sequence[str]  # the newest first: it signs, and all of them are valid
-
-    def __post_init__(self) -> None:
-        if not self.keys or not all(self.keys):
-            raise ConfigurationError(["LEDGERMAIL_TOKEN_KEY: is missing"])
+    def __init__(self, *, function_url: str, keys: Sequence[str]) -> None:
+        """`function_url` has the placeholder {function}. Raises ConfigurationError without a key."""
+        base = function_url.replace("{function}", FUNCTION)
+        self._page = base if urlsplit(base).path else f"{base}/"
+        self._signer = Signer("TOKEN_KEY", keys, FUNCTION)
 
     def url(self, user_id: str, mailing: str) -> str:
         """The link of a user and a mailing, the same each time: ASCII, with nothing that HTML or a header would escape."""
-        base = self.function_url.replace("{function}", FUNCTION)
-        path = "" if urlsplit(base).path else "/"
-        return f"{base}{path}?token={self._serializer.dumps([user_id, mailing])}"
+        return f"{self._page}?token={self._signer.sign([user_id, mailing])}"
 
     def read(self, token: str) -> Subscription:
         """Whose link a token is from. Raises InvalidToken for one that we have not signed with any of the keys."""
-        from itsdangerous import BadData
-
-        try:
-            content = self._serializer.loads(token) if len(token) <= TOKEN_CHARS else None
-        except (BadData, UnicodeError) as error:
-            raise InvalidToken("token: is not signed by us") from error
+        content = self._signer.read(token) if len(token) <= TOKEN_CHARS else None
         if not isinstance(content, list) or len(content) != 2 or not all(isinstance(part, str) for part in content):
             raise InvalidToken("token: does not name a user and a mailing")
         return Subscription(*content)
-
-    @cached_property
-    def _serializer(self) -> "URLSafeSerializer":
-        from itsdangerous import URLSafeSerializer
-
-        how = {"key_derivation": "hmac", "digest_method": hashlib.sha256}
-        return URLSafeSerializer(list(reversed(self.keys)), salt=FUNCTION, signer_kwargs=how)
