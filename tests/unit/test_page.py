@@ -17,8 +17,8 @@ from ledgermail.planning.page import (
     owners,
     plan_page,
     read_matches,
-    wants,
 )
+from ledgermail.preferences.chosen import wants
 from tests.samples import NOW, a_mailing, a_match, a_user
 
 MAILING = a_mailing()

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledgermail.events import suppression
-from ledgermail.planning.page import wants
 from ledgermail.planning.schedules import parse
+from ledgermail.preferences.chosen import wants
 from ledgermail.preferences.preferences import GONE, UNDO, Wish, changed, changes, choices, zone_of
 from tests.samples import NOW, a_user
 from tests.unit.digests import SHIPPED

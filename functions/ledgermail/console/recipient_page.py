@@ -10,6 +10,7 @@ from ledgermail.console.visit import Visit
 from ledgermail.events import suppression
 from ledgermail.ledger.delivery import Delivery
 from ledgermail.mailing import Mailing
+from ledgermail.preferences.chosen import preferences_of, wants
 from ledgermail.support.question import Answer
 from ledgermail.support.wording import SUPPRESSIONS
 from ledgermail.web import Refused
@@ -52,14 +53,11 @@ def _answer(visit: Visit, user_id: str, about: str) -> Answer:
 
 def _row(mailing: Mailing, user: Mapping[str, Any], newest: list[Delivery]) -> dict[str, Any]:
     """A mailing as this user has it."""
-    mailings = user.get("mailings")
-    chosen = mailings.get(mailing.name) if isinstance(mailings, dict) else None
-    chosen = chosen if isinstance(chosen, dict) else {}
     last = next((one for one in newest if one.mailing == mailing.name), None)
     return {
         "mailing": mailing,
-        "active": chosen.get("active") is True,
-        "schedule": chosen.get("schedule"),
+        "active": wants(user, mailing.name),
+        "schedule": preferences_of(user, mailing.name).get("schedule"),
         "last": last,
     }
 

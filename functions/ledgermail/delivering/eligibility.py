@@ -10,7 +10,7 @@ from ledgermail.events import suppression
 from ledgermail.ledger.delivery import Delivery, Failure, Status
 from ledgermail.ledger.transitions import EMAIL, is_due, is_over
 from ledgermail.mailing import Mailing
-from ledgermail.planning.page import wants
+from ledgermail.preferences.chosen import wants
 
 
 @dataclass(frozen=True)

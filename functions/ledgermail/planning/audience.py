@@ -1,11 +1,10 @@
 """Who gets a digest: users by mailing, schedule and topic, read in the order of their ids, one read each."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
-from typing import Any
 from urllib.parse import unquote
 
 from google.cloud import firestore
@@ -15,6 +14,7 @@ from ledgermail.ledger import ids
 from ledgermail.ledger.ledger import DELIVERIES, USERS
 from ledgermail.log import log
 from ledgermail.planning.schedules import MAX_CHARS
+from ledgermail.preferences.chosen import preferences_of
 from ledgermail.store import Snapshot, call, count_of, ledger_errors, moment
 
 OWN = "~default"  # the key of the mailing's own schedule: what is encoded never begins with a tilde
@@ -87,7 +87,7 @@ class Audience:
         while least is not None:
             query = self._users.where(filter=FieldFilter(path, ">=", least)).order_by(path).limit(1)
             with ledger_errors("read schedules"):
-                found = [_preferences(snapshot, mailing)["schedule"] for snapshot in query.stream(**call())]
+                found = [preferences_of(snapshot.to_dict(), mailing)["schedule"] for snapshot in query.stream(**call())]
             if not found or not isinstance(found[0], str):
                 return
             if len(found[0]) <= MAX_CHARS:
@@ -200,7 +200,7 @@ def _after_all_with(head: str) -> str | None:
 
 
 def _subscriber(snapshot: Snapshot, mailing: str) -> Subscriber:
-    preferences = _preferences(snapshot, mailing)
+    preferences = preferences_of(snapshot.to_dict(), mailing)
     since, schedule, resumed_at = (preferences.get(name) for name in ("since", "schedule", "resumed_at"))
     return Subscriber(
         user_id=snapshot.id,
@@ -209,8 +209,3 @@ def _subscriber(snapshot: Snapshot, mailing: str) -> Subscriber:
         schedule=schedule if isinstance(schedule, str) and len(schedule) <= MAX_CHARS else None,
         resumed_at=resumed_at if isinstance(resumed_at, datetime) else None,
     )
-
-
-def _preferences(snapshot: Snapshot, mailing: str) -> Mapping[str, Any]:
-    preferences: Mapping[str, Any] = (snapshot.to_dict() or {})["mailings"][mailing]
-    return preferences

@@ -12,6 +12,7 @@ from ledgermail.errors import InvalidDocument, InvalidId
 from ledgermail.ledger import ids
 from ledgermail.ledger.delivery import Content, Delivery, Status
 from ledgermail.mailing import Mailing
+from ledgermail.preferences.chosen import preferences_of, wants
 
 DUPLICATES = "duplicates"  # matches of a delivery that exists already
 JOB_CHARS = 20_000  # of one frozen job as JSON: above any posting's head; a page of 200 is one commit of at most 10 MiB
@@ -95,13 +96,6 @@ def as_json(value: object) -> str:
     return json.dumps(value, sort_keys=True, default=_plain)
 
 
-def wants(user: Mapping[str, Any] | None, mailing: str) -> bool:
-    """Whether a user's document says that this mailing is active."""
-    preferences = (user or {}).get("mailings")
-    preference = preferences.get(mailing) if isinstance(preferences, dict) else None
-    return isinstance(preference, dict) and preference.get("active") is True
-
-
 def _read_match(match_id: str, document: Mapping[str, Any]) -> Match:
     job, user_id, job_id = (document.get(name) for name in ("job", "user_id", "job_id"))
     if not isinstance(job, dict) or not isinstance(job.get("title"), str) or not job["title"].strip():
@@ -137,7 +131,7 @@ def _not_owed(mailing: Mailing, match: Match, user: Mapping[str, Any] | None, no
 
 def _is_before_it_was_turned_on(mailing: Mailing, match: Match, user: Mapping[str, Any]) -> bool:
     """Whoever turns alerts on (again) wants those to come: the look-back would find those of the last day, too."""
-    resumed_at = user["mailings"][mailing.name].get("resumed_at")
+    resumed_at = preferences_of(user, mailing.name).get("resumed_at")
     return isinstance(resumed_at, datetime) and match.matched_at < resumed_at
 
 

@@ -15,8 +15,8 @@ from ledgermail.errors import InvalidDocument
 from ledgermail.events import suppression
 from ledgermail.events.suppression import Reason
 from ledgermail.mailing import Mailing
-from ledgermail.planning.page import wants
 from ledgermail.planning.schedules import Schedule, is_zone, parse
+from ledgermail.preferences.chosen import preferences_of, wants
 from ledgermail.preferences.schedule_words import UTC, in_words, place_of
 
 UNDO = timedelta(hours=1)  # who turns a mailing on again so soon has undone a slip, and misses nothing
@@ -76,7 +76,9 @@ def zone_of(user: User, mailings: Mailings) -> str:
     zone = user.get("timezone")
     if isinstance(zone, str) and is_zone(zone):
         return zone
-    own = (_schedule(user, mailing) for mailing in mailings.values() if _own(user, mailing.name).get("schedule"))
+    own = (
+        _schedule(user, mailing) for mailing in mailings.values() if preferences_of(user, mailing.name).get("schedule")
+    )
     return next((schedule.zone for schedule in own if schedule is not None), UTC)
 
 
@@ -133,7 +135,7 @@ def changed(user: User, made: Changes) -> dict[str, Any]:
 
 def _resumed(user: User, name: str, now: datetime) -> dict[Path, Any]:
     """When a mailing that is turned on starts: now, unless it had been turned off only just now."""
-    own = _own(user, name)
+    own = preferences_of(user, name)
     since = own.get("since")
     undone = own.get("active") is False and isinstance(since, datetime) and now - since <= UNDO
     return {} if undone else _preference(name, resumed_at=now)
@@ -149,16 +151,10 @@ def _title(name: str, mailings: Mailings) -> str:
 
 def _schedule(user: User, mailing: Mailing) -> Schedule | None:
     """The person's own, if it is one; else the mailing's. An alert has none, whatever the document says."""
-    own = _own(user, mailing.name).get("schedule")
+    own = preferences_of(user, mailing.name).get("schedule")
     if mailing.schedule is None or own is None:
         return mailing.schedule
     try:
         return parse(own)
     except InvalidDocument:
         return mailing.schedule
-
-
-def _own(user: User, name: str) -> Mapping[str, Any]:
-    preferences = user.get("mailings")
-    own = preferences.get(name) if isinstance(preferences, dict) else None
-    return own if isinstance(own, dict) else {}

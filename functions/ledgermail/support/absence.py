@@ -7,9 +7,9 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from ledgermail.mailing import Mailing, Source
-from ledgermail.planning.page import wants
 from ledgermail.planning.run import State
 from ledgermail.planning.schedules import Due
+from ledgermail.preferences.chosen import preferences_of, wants
 from ledgermail.support.explain import Explained, Why
 from ledgermail.support.wording import occasion_in_words, outlook, when, zone_of
 
@@ -32,9 +32,7 @@ class Person:
 
     def preferences(self, mailing: str) -> Mapping[str, Any]:
         """What they have chosen of a mailing."""
-        chosen = (self.document or {}).get("mailings")
-        preference = chosen.get(mailing) if isinstance(chosen, dict) else None
-        return preference if isinstance(preference, dict) else {}
+        return preferences_of(self.document, mailing)
 
     def since(self, mailing: str) -> datetime | None:
         """When that was last changed, if it is on record."""

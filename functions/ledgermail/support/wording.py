@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from ledgermail.events import suppression
 from ledgermail.ledger.delivery import Delivery, Failure
 from ledgermail.mailing import Mailing
-from ledgermail.planning.page import wants
+from ledgermail.preferences.chosen import wants
 
 # What each category of a failure says; {other} is who was asked.
 FAILURES = {
