@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from emulator.inbox.validation import problems
 from ledgermail.delivering.attachment import MOST_BYTES, Attachment, attachment
 from ledgermail.delivering.eligibility import Recipient
-from ledgermail.delivering.message import Message, payload
+from ledgermail.delivering.message import Message
 from ledgermail.errors import ContentError
+from ledgermail.providers.message_sendgrid import payload
 from tests.samples import LINK, settings
 from tests.unit.digests import DAILY, SHIPMENTS, a_digest, mail, rows
 

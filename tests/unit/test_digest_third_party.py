@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from emulator.inbox.validation import problems
 from ledgermail.delivering.content import Rendered
 from ledgermail.delivering.eligibility import Recipient
-from ledgermail.delivering.message import Message, payload
+from ledgermail.delivering.message import Message
 from ledgermail.mailing import Mailing
+from ledgermail.providers.message_sendgrid import payload
 from tests import samples
 from tests.unit.digests import DAILY, SHIPMENTS, SHIPPED, WEEKLY, Page, items_of, jobs, mail, shown
 

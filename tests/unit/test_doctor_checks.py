@@ -9,7 +9,7 @@ from google.rpc.error_details_pb2 import ErrorInfo  # type: ignore[import-untype
 
 from ledgermail.doctor.finding import Finding, Verdict, problem, unseen
 from ledgermail.doctor.google_refusal import Service, diagnosis
-from ledgermail.doctor.sender_check import identity
+from ledgermail.doctor.sender_check_sendgrid import identity
 
 SENDER = "Alerts@mail.example.com"
 SERVICE = Service(api="x.googleapis.com", host_variable="X_EMULATOR_HOST", grant="grant it", create="create it")

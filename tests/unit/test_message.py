@@ -13,9 +13,10 @@ from emulator.inbox.validation import problems, sender_problem
 from ledgermail.delivering.addresses import usable_address
 from ledgermail.delivering.content import Rendered, one_line, render
 from ledgermail.delivering.eligibility import Recipient
-from ledgermail.delivering.message import Message, message_id, payload, safe_name
+from ledgermail.delivering.message import Message, message_id, safe_name
 from ledgermail.ledger import ids
 from ledgermail.ledger.delivery import Delivery
+from ledgermail.providers.message_sendgrid import payload
 from tests.samples import LINK, a_delivery, a_mailing, a_user, about, settings
 
 CONTENT = Rendered("A job", "<p>A job</p>", "A job")

@@ -7,7 +7,8 @@ from itertools import product
 
 import pytest
 
-from ledgermail.delivering.outcomes import RESEND_BY_NAME, Kind, kind_of_resend, kind_of_status
+from ledgermail.delivering.outcomes import Kind, kind_of_status
+from ledgermail.providers.resend_outcomes import RESEND_BY_NAME, kind_of_resend
 from ledgermail.providers.smtp_outcomes import ABOUT_THE_MAIL, Step, kind_of_break, kind_of_reply
 
 # As documented: https://resend.com/docs/api-reference/errors

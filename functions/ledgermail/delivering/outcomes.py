@@ -1,4 +1,4 @@
-"""What an attempt came to, and the tables that decide it: HTTP status, and what Resend adds to it -> outcome.
+"""What an attempt came to, and the table that decides it where it was asked for over HTTP: status -> outcome.
 
 The difference that matters is whether the provider may have the mail. Accepted is not delivered; that comes later, as an event.
 """
@@ -73,25 +73,11 @@ BY_STATUS = {
     503: Kind.TRANSIENT,
 }
 
-# What Resend's documented errors (https://resend.com/docs/api-reference/errors) say other than their status does.
-RESEND_BY_NAME = {
-    # Only what has been sent is kept under a key: an earlier attempt of this delivery was taken, and since then its
-    # template, sender or address has changed. To send the new one, too, would be the second mail.
-    (409, "invalid_idempotent_request"): Kind.ACCEPTED,
-    # An earlier attempt is under way at Resend, and may yet be taken.
-    (409, "concurrent_idempotent_requests"): Kind.AMBIGUOUS,
-    (422, "invalid_from_address"): Kind.MISCONFIGURED,
-    (422, "invalid_access"): Kind.MISCONFIGURED,
-    (422, "invalid_region"): Kind.MISCONFIGURED,
-}
-# Where an error that is a message's own, by status and name, is one of ours: a wrong key may be a 400.
-RESEND_OURS = ("api key is invalid", "invalid `from`")
-
 
 def kind_of_status(status: int) -> Kind:
     """What an HTTP status says of the attempt. Any 2xx is acceptance; any other 5xx may hide one.
 
-    What is in no table (a redirect, 404, 405 ...) is about where we post, not about this message: nothing is lost by
+    What is not in the table (a redirect, 404, 405 ...) is about where we post, not about this message: nothing is lost by
     holding back.
     """
     if 200 <= status <= 299:
@@ -99,12 +85,6 @@ def kind_of_status(status: int) -> Kind:
     if status in BY_STATUS:
         return BY_STATUS[status]
     return Kind.AMBIGUOUS if status >= 500 else Kind.MISCONFIGURED
-
-
-def kind_of_resend(status: int, name: str, words: str) -> Kind:
-    """What an answer of Resend says of the attempt, by its status, its error's name and words (empty: not JSON)."""
-    kind = RESEND_BY_NAME.get((status, name)) or kind_of_status(status)
-    return Kind.MISCONFIGURED if kind is Kind.REJECTED and words.lower().startswith(RESEND_OURS) else kind
 
 
 def outcome_of(kind: Kind, failure: Failure, *, reference: str = "", hold: timedelta | None = None) -> Outcome:

@@ -75,11 +75,11 @@ def _beyond(settings: Settings | None, mailings: Mapping[str, Mailing]) -> Itera
 
 def _sender(settings: Settings) -> Iterator[Finding]:
     """What the provider in use says of our key and of who writes."""
-    from ledgermail.doctor import sender_check, sender_check_resend, sender_check_smtp
+    from ledgermail.doctor import sender_check_resend, sender_check_sendgrid, sender_check_smtp
 
     match settings.provider:
         case Provider.SENDGRID:
-            return sender_check.sender(settings)
+            return sender_check_sendgrid.sender(settings)
         case Provider.RESEND:
             return sender_check_resend.sender(settings)
         case Provider.SMTP:

@@ -8,7 +8,7 @@ import httpcore
 
 from ledgermail.clock import Clock
 from ledgermail.delivering.message import Message
-from ledgermail.delivering.outcomes import Outcome, kind_of_resend, outcome_of
+from ledgermail.delivering.outcomes import Outcome, outcome_of
 from ledgermail.ledger.delivery import Failure
 from ledgermail.providers.message_resend import key_of, payload
 from ledgermail.providers.provider_http import (
@@ -21,6 +21,7 @@ from ledgermail.providers.provider_http import (
     retry_after,
     text,
 )
+from ledgermail.providers.resend_outcomes import kind_of_resend
 from ledgermail.providers.words import said, written
 from ledgermail.settings import Settings
 

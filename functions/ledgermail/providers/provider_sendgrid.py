@@ -6,10 +6,11 @@ from datetime import timedelta
 import httpcore
 
 from ledgermail.clock import Clock
-from ledgermail.delivering.message import Message, payload
+from ledgermail.delivering.message import Message
 from ledgermail.delivering.outcomes import Accepted, Kind, Outcome, kind_of_status, outcome_of
 from ledgermail.errors import ContentError
 from ledgermail.ledger.delivery import Failure
+from ledgermail.providers.message_sendgrid import payload
 from ledgermail.providers.provider_http import (
     NO_ANSWER,
     Api,
