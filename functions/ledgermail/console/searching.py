@@ -56,22 +56,22 @@ def search(visit: Visit) -> Response:
 def _named(visit: Visit, words: str) -> str:
     """The page of what has exactly this id."""
     client = visit.app.client
-    candidates = [("recipient", "user_id", USERS, words), ("run", "run_key", RUNS, words)]
+    candidates = [("recipient", "user_id", USERS), ("run", "run_key", RUNS)]
     try:
         ids.user_of(words)
-        candidates.insert(0, ("delivery", "delivery_id", DELIVERIES, words))
+        candidates.insert(0, ("delivery", "delivery_id", DELIVERIES))
     except InvalidId:
         pass
     try:
         ids.user_key(words)
     except InvalidId:
         return ""
-    references = [client.collection(collection).document(words) for _, _, collection, _ in candidates]
+    references = [client.collection(collection).document(words) for _, _, collection in candidates]
     with ledger_errors("search"):
         snapshots: list[Snapshot] = list(client.get_all(references, field_paths=["user_id"], **call()))
     visit.bill.documents(snapshots)
     there = {snapshot.reference.parent.id for snapshot in snapshots if snapshot.exists}
-    for endpoint, name, collection, _ in candidates:
+    for endpoint, name, collection in candidates:
         if collection in there:
             return visit.url(endpoint, **{name: words})
     return ""

@@ -21,7 +21,6 @@ from ledgermail.status.bill import Bill
 from ledgermail.web import UNAVAILABLE_WAIT, Refused, anybody, serve
 
 METHODS = frozenset({"GET", "POST"})
-SEARCH_VALID = timedelta(hours=12)  # the search field is on every page, and some stay open all day
 
 View = Callable[..., Response]
 # The module and the function in it that makes each page: imported when it is asked for, with the libraries of that page alone.

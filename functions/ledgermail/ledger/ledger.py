@@ -1,6 +1,6 @@
 """The ledger: the only place where a delivery is read or changed."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -106,7 +106,7 @@ class Ledger:
         with ledger_errors("read a user's periods"):
             return [found.delivery for found in readable(query.limit(limit).stream(**call())).values()]
 
-    def documents(self, delivery_ids: Sequence[str]) -> list[Snapshot]:
+    def documents(self, delivery_ids: Iterable[str]) -> list[Snapshot]:
         """Read these in one call, one read each, in their order; those that do not exist say so."""
         return self._read(*(self._deliveries.document(delivery_id) for delivery_id in delivery_ids))
 
@@ -145,7 +145,7 @@ class Ledger:
         do not exist, or cannot be read, are not in the result; what a newer version wrote is None there. Raises what the
         transitions raise.
         """
-        snapshots = self._read(*(self._deliveries.document(delivery_id) for delivery_id in asked))
+        snapshots = self.documents(asked)
         found = readable(snapshots)
         after = {delivery_id: asked[delivery_id](stored.delivery) for delivery_id, stored in found.items()}
         differing = sorted(name for name, stored in found.items() if after[name] != stored.delivery)

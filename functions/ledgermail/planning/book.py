@@ -44,14 +44,6 @@ class Book:
         return fields | {"holder": self.holder, "locked_at": self.locked_at}
 
 
-@dataclass(frozen=True)
-class Added:
-    """What a page's commit came to: the book after it, and the page without what had existed."""
-
-    book: Book
-    page: Page
-
-
 class Books:
     """The books in Firestore. Every method raises LedgerUnavailable when Firestore gives no usable answer."""
 
@@ -68,16 +60,17 @@ class Books:
 
     def write(self, book: Book) -> Book:
         """Write a book as it stands (to lock or to release it). Raises FenceLost when somebody else has written it."""
-        return self._commit(book, Page(), "").book
+        return self._commit(book, Page(), "")[0]
 
-    def add_page(self, book: Book, page: Page, run_key: str) -> Added:
+    def add_page(self, book: Book, page: Page, run_key: str) -> tuple[Book, Page]:
         """Commit a page at once: its creates, the book as it stands, the run's counts.
 
-        Where some of its deliveries exist already, they are left out and counted. Raises FenceLost.
+        Where some of its deliveries exist already, they are left out and counted. Returns the book after it, and the page
+        without those. Raises FenceLost.
         """
         return self._commit(book, page, run_key)
 
-    def _commit(self, book: Book, page: Page, run_key: str) -> Added:
+    def _commit(self, book: Book, page: Page, run_key: str) -> tuple[Book, Page]:
         fence = Fence(
             reference=self._reference(book.name),
             written_at=book.fence,
@@ -90,7 +83,7 @@ class Books:
                 batch.set(self._client.collection(RUNS).document(run_key), _run_counts(run_key, added), merge=True)
 
         added = add_page(self._client, fence, page, count)
-        return Added(replace(book, fence=added.written_at), added.page)
+        return replace(book, fence=added.written_at), added.page
 
     def _reference(self, name: str) -> firestore.DocumentReference:
         return self._client.collection(STATE).document(name)

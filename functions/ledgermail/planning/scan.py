@@ -117,11 +117,10 @@ class Scanner:
         planned = plan_page(reading.mailing, matches, known, now=reading.now, shards=self.shards)
         page = Page(planned.deliveries, planned.counts + Counter(invalid=len(invalid)))
         run_key = ids.run_key(reading.mailing.name, reading.now.date().isoformat())
-        added = self.books.add_page(book, page, run_key)
-        reading.book = added.book
-        woken = self.tasks.wake([wake_of(delivery) for delivery in added.page.deliveries])
-        reading.counts.update(added.page.counts)
-        reading.counts.update(matches=len(documents), created=len(added.page.deliveries), woken=woken)
+        reading.book, added = self.books.add_page(book, page, run_key)
+        woken = self.tasks.wake([wake_of(delivery) for delivery in added.deliveries])
+        reading.counts.update(added.counts)
+        reading.counts.update(matches=len(documents), created=len(added.deliveries), woken=woken)
 
     def _read_users(self, reading: Reading, user_ids: list[str]) -> None:
         unread = [user_id for user_id in user_ids if user_id not in reading.users]

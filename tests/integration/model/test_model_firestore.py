@@ -60,7 +60,7 @@ class Stored(World):
         moved, stored = book
         new = super().add_page(moved, page)
         try:
-            added = self.planners.add_page(turned(stored), page, f"model:{self.now.date()}").page
+            _, added = self.planners.add_page(turned(stored), page, f"model:{self.now.date()}")
         except FenceLost:
             added = None
         assert added == new
