@@ -207,15 +207,24 @@ def _check(declared: Declared, settings: Settings, environment: Mapping[str, str
     _check_addresses(declared, settings)
     _check_times(declared, settings)
     if settings.provider is Provider.SMTP:
-        _check_smtp(declared, settings, in_production="K_SERVICE" in environment)
-    _check_console(declared, settings, deployed="K_SERVICE" in environment)
-    if "K_SERVICE" in environment and settings.webhooks is not WebhookTargets.PUBLIC:
-        declared.problem("WEBHOOKS", "must be public where mail is really sent")
+        _check_smtp(declared, settings)
+    _check_console(declared, settings)
     if "K_SERVICE" in environment:
         for name in sorted(n for n in environment if n.endswith("_EMULATOR_HOST")):
             declared.problems.append(f"{name}: an emulator must not be named where mail is really sent")
-        if not settings.function_url.startswith("https://"):
-            declared.problem("FUNCTION_URL", "must be https: every mail has a link there, which unsubscribes")
+        _check_deployed(declared, settings)
+
+
+def _check_deployed(declared: Declared, settings: Settings) -> None:
+    """Note what is for the local cloud alone."""
+    if settings.webhooks is not WebhookTargets.PUBLIC:
+        declared.problem("WEBHOOKS", "must be public where mail is really sent")
+    if settings.provider is Provider.SMTP and settings.smtp_tls is SmtpTls.NONE:
+        declared.problem("SMTP_TLS", "must be starttls or implicit where mail is really sent")
+    if settings.console_auth is ConsoleAuth.LOCAL:
+        declared.problem("CONSOLE_AUTH", "must be iam, iap or firebase where mail is really sent")
+    if not settings.function_url.startswith("https://"):
+        declared.problem("FUNCTION_URL", "must be https: every mail has a link there, which unsubscribes")
 
 
 def _check_addresses(declared: Declared, settings: Settings) -> None:
@@ -240,13 +249,11 @@ def _is_of_a_server(url: str) -> bool:
     return bool(server) and url.isascii() and url.isprintable() and not set("@?# ") & set(url)
 
 
-def _check_smtp(declared: Declared, settings: Settings, *, in_production: bool) -> None:
+def _check_smtp(declared: Declared, settings: Settings) -> None:
     if not HOST.fullmatch(settings.smtp_host):
         declared.problem("SMTP_HOST", "must be the name or address of the server that takes our mail")
     if not (settings.smtp_user.isascii() and settings.smtp_user.isprintable()):
         declared.problem("SMTP_USER", "must be printable ASCII")
-    if settings.smtp_tls is SmtpTls.NONE and in_production:
-        declared.problem("SMTP_TLS", "must be starttls or implicit where mail is really sent")
     if settings.smtp_tls is not SmtpTls.NONE and not settings.smtp_user:
         declared.problem("SMTP_USER", "is missing: no server on the internet takes mail from anybody")
 
@@ -267,9 +274,7 @@ def _check_times(declared: Declared, settings: Settings) -> None:
         declared.problem("TIME_BOX", "must be shorter than FUNCTION_TIMEOUT")
 
 
-def _check_console(declared: Declared, settings: Settings, *, deployed: bool) -> None:
-    if deployed and settings.console_auth is ConsoleAuth.LOCAL:
-        declared.problem("CONSOLE_AUTH", "must be iam, iap or firebase where mail is really sent")
+def _check_console(declared: Declared, settings: Settings) -> None:
     if settings.console_auth is ConsoleAuth.IAP and not settings.iap_audience:
         declared.problem("IAP_AUDIENCE", "is missing: without it, an assertion for any other service would do")
     if settings.console_auth is ConsoleAuth.FIREBASE and not urlsplit(settings.console_sign_in).netloc:
