@@ -3,6 +3,7 @@
 import ast
 import sys
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -19,8 +20,13 @@ def modules(folders: list[str]) -> list[Path]:
     return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
 
 
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text("utf-8"))
+
+
 def each(path: Path, *kinds: type[ast.AST]) -> Iterator[ast.AST]:
-    return (node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, kinds))
+    return (node for node in ast.walk(tree(path)) if isinstance(node, kinds))
 
 
 def at(path: Path, node: ast.AST) -> str:
@@ -51,13 +57,8 @@ def test_no_module_is_longer_than_one_subject() -> None:
 
 
 def test_every_module_says_in_one_sentence_what_it_is() -> None:
-    silent = [str(path.relative_to(ROOT)) for path in modules(OURS) if not _doc(path)]
-    assert silent == []
-
-
-def _doc(path: Path) -> str | None:
-    text = path.read_text("utf-8")
-    return ast.get_docstring(ast.parse(text)) if text.strip() else "empty"
+    silent = [path for path in modules(OURS) if tree(path).body and not ast.get_docstring(tree(path))]
+    assert [str(path.relative_to(ROOT)) for path in silent] == []
 
 
 def test_only_main_may_catch_everything_and_keep_it() -> None:
