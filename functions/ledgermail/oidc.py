@@ -4,7 +4,6 @@ In the cloud IAM checks it and Cloud Run then strips the signature, so this is f
 and for the local cloud.
 """
 
-import time
 from collections.abc import Mapping
 from functools import cache
 from threading import Lock
@@ -12,6 +11,7 @@ from typing import Any
 
 from flask import Request
 
+from ledgermail.clock import Clock
 from ledgermail.settings import Settings
 from ledgermail.web import Guard, Refused, anybody
 
@@ -68,16 +68,17 @@ class _CachedFetch:
     """A transport for google-auth that keeps what it has fetched for an hour."""
 
     def __init__(self) -> None:
+        self._monotonic = Clock().monotonic
         self._lock = Lock()
         self._kept: dict[str, tuple[float, _Response]] = {}
 
     def __call__(self, url: str, method: str = "GET", **_options: Any) -> _Response:
         with self._lock:
             fetched_at, response = self._kept.get(url, (float("-inf"), None))
-            if response is None or time.monotonic() - fetched_at > CERTS_SECONDS:
+            if response is None or self._monotonic() - fetched_at > CERTS_SECONDS:
                 response = _fetch(method, url)
                 if response.status == 200:
-                    self._kept[url] = (time.monotonic(), response)
+                    self._kept[url] = (self._monotonic(), response)
             return response
 
 

@@ -12,6 +12,7 @@ from emulator.process import ROOT
 FUNCTION_LINES = 40
 MODULE_LINES = 300
 OURS = ["functions", "emulator", "deploy", "bench"]
+TIME = {"datetime.now", "datetime.today", "datetime.utcnow", "date.today", "time.time", "time.monotonic"}
 VAGUE = {"utils", "util", "common", "helpers", "helper", "base", "misc"}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -81,6 +82,17 @@ def _raises_again(handler: ast.ExceptHandler) -> bool:
 
 def _names(caught: ast.expr) -> Iterator[str]:
     return (node.id for node in ast.walk(caught) if isinstance(node, ast.Name))
+
+
+def test_only_the_clock_asks_what_time_it_is() -> None:
+    asking = [
+        at(path, node)
+        for path in modules(["functions"])
+        if path.stem != "clock"
+        for node in each(path, ast.Attribute)
+        if ast.unparse(node) in TIME
+    ]
+    assert asking == []
 
 
 def test_nothing_of_ours_hides_a_module_of_the_standard_library_or_of_a_package() -> None:

@@ -5,10 +5,9 @@ It is httpcore, the layer below httpx: it follows no redirect, asks no environme
 
 import json
 import threading
-import time
 import zlib
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -156,10 +155,10 @@ def text(answer: httpcore.Response) -> str:
     return content_of(answer).decode(errors="replace") if "html" not in header(answer, "content-type") else ""
 
 
-def retry_after(answer: httpcore.Response) -> timedelta | None:
+def retry_after(answer: httpcore.Response, now: datetime) -> timedelta | None:
     """How long Retry-After (seconds or a date) asks everybody to wait."""
     asked = header(answer, "retry-after")
-    return hold(_seconds(asked)) if asked else None
+    return hold(_seconds(asked, now)) if asked else None
 
 
 def hold(seconds: float | None) -> timedelta | None:
@@ -167,15 +166,15 @@ def hold(seconds: float | None) -> timedelta | None:
     return None if seconds is None else timedelta(seconds=min(max(seconds, 1.0), LONGEST_HOLD.total_seconds()))
 
 
-def until(epoch: str) -> timedelta | None:
+def until(epoch: str, now: datetime) -> timedelta | None:
     """How long it is until this moment in epoch seconds."""
-    return hold(float(epoch) - time.time()) if epoch.isdecimal() else None
+    return hold(float(epoch) - now.timestamp()) if epoch.isdecimal() else None
 
 
-def _seconds(header: str) -> float | None:
+def _seconds(header: str, now: datetime) -> float | None:
     if header.isdecimal():
         return float(header)
     try:
-        return (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds()
+        return (parsedate_to_datetime(header) - now).total_seconds()
     except (ValueError, TypeError, OverflowError):
         return None

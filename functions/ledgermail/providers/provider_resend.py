@@ -1,7 +1,7 @@
 """The edge to Resend: post one message under its delivery's key, so that what is asked for twice is mailed once."""
 
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import httpcore
@@ -33,6 +33,7 @@ class Resend:
 
     def __init__(self, settings: Settings, clock: Clock) -> None:
         self._settings = settings
+        self._clock = clock
         self._api = Api(settings.resend_url, settings.secrets["RESEND_KEY"], settings, clock)
 
     def prepare(self, message: Message) -> bytes:
@@ -53,7 +54,8 @@ class Resend:
         kind = kind_of_resend(answer.status, name, words)
         code = f"{answer.status} {name}".strip()
         failure = Failure(category=kind.value, code=said(code), detail=said(words))
-        return outcome_of(kind, failure, reference=_word(read, "id"), hold=_hold(answer, name))
+        hold = _hold(answer, name, self._clock.now())
+        return outcome_of(kind, failure, reference=_word(read, "id"), hold=hold)
 
     def close(self) -> None:
         """Close the connections."""
@@ -65,5 +67,5 @@ def _word(read: dict[str, Any], name: str) -> str:
     return written(word) if isinstance(word, str) else ""
 
 
-def _hold(answer: httpcore.Response, name: str) -> timedelta | None:
-    return LONGEST_HOLD if name.endswith(QUOTA) else retry_after(answer)
+def _hold(answer: httpcore.Response, name: str, now: datetime) -> timedelta | None:
+    return LONGEST_HOLD if name.endswith(QUOTA) else retry_after(answer, now)

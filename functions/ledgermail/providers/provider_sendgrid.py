@@ -1,7 +1,7 @@
 """The edge to SendGrid: post one message, and say what the answer means."""
 
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import httpcore
 
@@ -31,6 +31,7 @@ class SendGrid:
 
     def __init__(self, settings: Settings, clock: Clock) -> None:
         self._settings = settings
+        self._clock = clock
         self._api = Api(settings.sendgrid_url, settings.secrets["SENDGRID_KEY"], settings, clock)
 
     def prepare(self, message: Message) -> bytes:
@@ -54,7 +55,7 @@ class SendGrid:
         if kind is Kind.ACCEPTED:
             return Accepted(header(answer, "x-message-id"))
         failure = Failure(category=kind.value, code=str(answer.status), detail=_words(answer))
-        return outcome_of(kind, failure, hold=_hold(answer))
+        return outcome_of(kind, failure, hold=_hold(answer, self._clock.now()))
 
     def close(self) -> None:
         """Close the connections."""
@@ -69,6 +70,6 @@ def _words(answer: httpcore.Response) -> str:
         return said(text(answer))
 
 
-def _hold(answer: httpcore.Response) -> timedelta | None:
+def _hold(answer: httpcore.Response, now: datetime) -> timedelta | None:
     """How long everybody is asked to wait, by Retry-After or X-RateLimit-Reset (epoch seconds)."""
-    return retry_after(answer) or until(header(answer, "x-ratelimit-reset"))
+    return retry_after(answer, now) or until(header(answer, "x-ratelimit-reset"), now)
