@@ -78,6 +78,14 @@ def parse(text: object) -> Schedule:
     return Schedule(_canonical(fields[:5]), zone)
 
 
+def parsed(text: object, otherwise: Schedule) -> Schedule:
+    """The schedule that a user has written; the mailing's own (`otherwise`) where there is none, or what they wrote is none."""
+    try:
+        return parse(text)
+    except InvalidDocument:
+        return otherwise
+
+
 def last_due(schedule: Schedule, now: datetime) -> Due:
     """The last due instant at or before `now`, which must be aware. There always is one: `parse` has seen to it."""
     return next(_backwards(schedule, now))

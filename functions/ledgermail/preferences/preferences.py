@@ -11,11 +11,10 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any
 
-from ledgermail.errors import InvalidDocument
 from ledgermail.events import suppression
 from ledgermail.events.suppression import Reason
 from ledgermail.mailing import Mailing
-from ledgermail.planning.schedules import Schedule, is_zone, parse
+from ledgermail.planning.schedules import Schedule, is_zone, parsed
 from ledgermail.preferences.chosen import preferences_of, wants
 from ledgermail.preferences.schedule_words import UTC, in_words, place_of
 
@@ -151,10 +150,4 @@ def _title(name: str, mailings: Mailings) -> str:
 
 def _schedule(user: User, mailing: Mailing) -> Schedule | None:
     """The person's own, if it is one; else the mailing's. An alert has none, whatever the document says."""
-    own = preferences_of(user, mailing.name).get("schedule")
-    if mailing.schedule is None or own is None:
-        return mailing.schedule
-    try:
-        return parse(own)
-    except InvalidDocument:
-        return mailing.schedule
+    return mailing.schedule and parsed(preferences_of(user, mailing.name).get("schedule"), mailing.schedule)

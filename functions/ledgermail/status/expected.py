@@ -11,13 +11,12 @@ from typing import TypeVar
 
 from google.cloud import firestore
 
-from ledgermail.errors import InvalidDocument
 from ledgermail.mailing import Mailing, Source
 from ledgermail.planning.audience import OWN, Cohort, cohort_named, planned_name
 from ledgermail.planning.book import RUNS, STATE
 from ledgermail.planning.reports import Reports
 from ledgermail.planning.run import Run, key_before, run_of
-from ledgermail.planning.schedules import Due, Schedule, last_due, parse
+from ledgermail.planning.schedules import Due, Schedule, last_due, parsed
 from ledgermail.status.bill import Bill
 from ledgermail.store import call, ledger_errors
 
@@ -67,15 +66,7 @@ def _cohorts(mailing: Mailing, planned: Planned) -> Iterator[tuple[str, Cohort, 
     for name in names:
         cohort = cohort_named(mailing.name, name)
         if cohort is not None:
-            yield name, cohort, _schedule(mailing.schedule, cohort)
-
-
-def _schedule(own: Schedule, cohort: Cohort) -> Schedule:
-    """As the coordinator reads it: what is no schedule stands for the mailing's own."""
-    try:
-        return own if cohort.schedule is None else parse(cohort.schedule)
-    except InvalidDocument:
-        return own
+            yield name, cohort, parsed(cohort.schedule, mailing.schedule)
 
 
 def _owed(cohort: Cohort, schedule: Schedule, due: Due, now: datetime) -> Owed:

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from urllib.parse import unquote
 
-from ledgermail.errors import InvalidDocument
 from ledgermail.ledger import ids
 from ledgermail.mailing import Mailing, Source
 from ledgermail.planning.audience import OWN, Cohort
 from ledgermail.planning.run import key_before, run_of
-from ledgermail.planning.schedules import Due, Schedule, dues, last_due, occasion, parse
+from ledgermail.planning.schedules import Due, Schedule, dues, last_due, occasion, parsed
 from ledgermail.support.absence import Person
 
 DAY = timedelta(days=1)
@@ -117,10 +116,7 @@ def _schedule(mailing: Mailing, person: Person, key: str) -> tuple[str | None, S
     own = person.preferences(mailing.name).get("schedule") if not key else None if key == OWN else key
     if not isinstance(own, str) or not own:
         return None, mailing.schedule
-    try:
-        return own, parse(own)
-    except InvalidDocument:  # planned by the mailing's own, in a cohort of its own
-        return own, mailing.schedule
+    return own, parsed(own, mailing.schedule)  # what is none is planned by the mailing's own, in a cohort of its own
 
 
 def _due(schedule: Schedule, day: str, now: datetime) -> Due | None:
