@@ -6,7 +6,7 @@ import typer
 
 from ledgermail.cli.codes import Code, Failed
 from ledgermail.cli.deployment import deployment
-from ledgermail.cli.options import By, Json, Note, Yes, confirmed
+from ledgermail.cli.options import By, Json, Note, Yes, confirm
 from ledgermail.cli.printed import print_json, print_lines
 from ledgermail.support.explain import Why
 
@@ -53,7 +53,7 @@ def _act(action: str, delivery_id: str, by: str, note: str, yes: bool, as_json: 
         if answer.why is Why.PRUNED:
             raise Failed(Code.PROBLEM, [answer.sentence])
         typer.echo(answer.sentence, err=True)
-    _must(confirmed(ASKED[action], yes))
+    confirm(ASKED[action], yes)
     changed = getattr(app.operations, action)(delivery_id, by=by, note=note)
     told = {"action": action, "delivery_id": changed.id, "status": changed.status, "by": by}
     if as_json:
@@ -64,15 +64,10 @@ def _act(action: str, delivery_id: str, by: str, note: str, yes: bool, as_json: 
 
 def _hold(action: str, question: str, by: str, note: str, yes: bool, as_json: bool) -> None:
     app = deployment()
-    _must(confirmed(question, yes))
+    confirm(question, yes)
     news = getattr(app.operations, action)(by=by, note=note)
     if as_json:
         print_json({"action": action, "news": news, "by": by})
     else:
         state = "held back" if action == "pause" else "going out"
         print_lines(f"{action}: mail is {state} {'now' if news else 'already'}")
-
-
-def _must(confirmed: bool) -> None:
-    if not confirmed:
-        raise Failed(Code.NOT_CONFIRMED, ["not confirmed: nothing was changed"])

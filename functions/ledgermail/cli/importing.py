@@ -19,7 +19,7 @@ from ledgermail.app import App
 from ledgermail.cli.codes import Code, Failed
 from ledgermail.cli.deployment import deployment
 from ledgermail.cli.lines import LINE_BYTES, Line, lines
-from ledgermail.cli.options import Json, Yes, confirmed
+from ledgermail.cli.options import Json, Yes, confirm
 from ledgermail.cli.printed import console, plain, print_json, print_lines
 from ledgermail.cli.records import Kind, Record, read_record
 from ledgermail.errors import InvalidDocument, LedgerUnavailable
@@ -130,8 +130,7 @@ def import_(
     before = _version(file)
     work.check()
     if work.good and not dry_run and (skip_bad or not work.bad):
-        if not confirmed(f"Write {work.good} {kind} to {work.app.settings.project}?", yes):
-            raise Failed(Code.NOT_CONFIRMED, ["not confirmed: nothing was written"])
+        confirm(f"Write {work.good} {kind} to {work.app.settings.project}?", yes, "nothing was written")
         if _version(file) != before:
             raise Failed(Code.PROBLEM, [f"{file}: was changed since it was checked: nothing was written"])
         work.write()

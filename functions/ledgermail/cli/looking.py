@@ -1,7 +1,7 @@
 """The verbs that only look: status, runs, show, why."""
 
 from datetime import datetime, timedelta
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,6 +10,9 @@ from ledgermail.cli.deployment import deployment
 from ledgermail.cli.options import Json
 from ledgermail.cli.printed import print_facts, print_json, print_lines, print_table
 from ledgermail.ledger.delivery import Delivery, Status, to_document
+
+if TYPE_CHECKING:
+    from ledgermail.support.question import Answer
 
 SHOWN_RUNS = 20
 MOST_RUNS = 1_000
@@ -109,7 +112,7 @@ def _show_run(run_key: str, as_json: bool) -> None:
         print_facts(told)
 
 
-def _tell(answer: Any, as_json: bool, *, facts: bool) -> None:
+def _tell(answer: "Answer", as_json: bool, *, facts: bool) -> None:
     document = delivery_as_json(answer.delivery) if answer.delivery else None
     if as_json:
         steps = [step._asdict() for step in answer.history]
@@ -135,7 +138,7 @@ def delivery_as_json(delivery: Delivery) -> dict[str, Any]:
     return document
 
 
-def _answer(answer: Any) -> dict[str, Any]:
+def _answer(answer: "Answer") -> dict[str, Any]:
     return {name: getattr(answer, name) for name in ("why", "sentence", "user_id", "zone", "reads")}
 
 

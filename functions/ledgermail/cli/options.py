@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from ledgermail.cli.codes import Code, Failed
+
 
 def _user() -> str:
     try:
@@ -23,10 +25,11 @@ By = Annotated[
 Note = Annotated[str, typer.Option("--note", help="Why, for the audit.")]
 
 
-def confirmed(question: str, yes: bool) -> bool:
-    """Whether to go on: asked on standard error, so that output is only the answer's; where nobody can answer, not."""
+def confirm(question: str, yes: bool, otherwise: str = "nothing was changed") -> None:
+    """Ask on standard error, so that output is only the answer's. Raises Failed for any answer but yes, and for none."""
     if yes:
-        return True
+        return
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+        raise Failed(Code.NOT_CONFIRMED, [f"not confirmed: {otherwise}"])

@@ -6,9 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ledgermail.cli.codes import Code, Failed
 from ledgermail.cli.deployment import deployment
-from ledgermail.cli.options import Json, Yes, confirmed
+from ledgermail.cli.options import Json, Yes, confirm
 from ledgermail.cli.printed import print_json, print_lines, print_table
 
 
@@ -21,8 +20,7 @@ def prune(
     from ledgermail.upkeep.prune import Pass
 
     app = deployment()
-    if not dry_run and not confirmed("Delete what is past its retention?", yes):
-        raise Failed(Code.NOT_CONFIRMED, ["not confirmed: nothing was changed"])
+    confirm("Delete what is past its retention?", yes or dry_run)
     counts: Counter[tuple[str, str]] = Counter()
     prune_id = uuid.uuid4().hex
     current: Pass | None = Pass(prune_id=prune_id, dry_run=dry_run)

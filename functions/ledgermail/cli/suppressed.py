@@ -6,7 +6,7 @@ import typer
 
 from ledgermail.cli.codes import Code, Failed
 from ledgermail.cli.deployment import deployment
-from ledgermail.cli.options import By, Json, Note, Yes, confirmed
+from ledgermail.cli.options import By, Json, Note, Yes, confirm
 from ledgermail.cli.printed import print_json, print_lines, print_table
 
 
@@ -34,8 +34,7 @@ def lift(
 ) -> None:
     """End a user's suppression. What happened until now does not suppress again."""
     app = deployment()
-    if not confirmed(f"Let {user_id} be mailed again?", yes):
-        raise Failed(Code.NOT_CONFIRMED, ["not confirmed: nothing was changed"])
+    confirm(f"Let {user_id} be mailed again?", yes)
     lifted = app.operations.lift(user_id, by=by, note=note)
     if lifted is None:
         raise Failed(Code.PROBLEM, [f"{user_id} is not suppressed, or is no user"])
