@@ -123,9 +123,12 @@ def test_a_delivery_is_read_or_refused_by_name(changed: dict[str, Any]) -> None:
 @given(raw=st.binary(max_size=400) | ANYTHING.map(lambda body: json.dumps(body).encode()))
 def test_a_batch_of_events_is_counted_or_refused(raw: bytes) -> None:
     try:
-        read_batch(parse(raw))
+        posted = parse(raw)
+        batch = read_batch(posted)
     except InvalidDocument:
         return
+    assert isinstance(posted, list)
+    assert len(batch.events) + batch.counts.total() == len(posted)
 
 
 @fuzzed
