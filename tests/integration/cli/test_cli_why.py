@@ -122,7 +122,7 @@ def test_a_mail_to_come_says_what_speaks_against_it(post: Post, call: Call) -> N
 def test_what_was_pruned_is_said_to_be_forgotten(post: Post, call: Call) -> None:
     long_ago = datetime.now(UTC) - 100 * DAY
     day = f"daily-digest:{long_ago.date().isoformat()}"
-    period = {"mailing": "daily-digest", "run_key": f"{day}:~default", "period_end": long_ago}
+    period: dict[str, Any] = {"mailing": "daily-digest", "run_key": f"{day}:~default", "period_end": long_ago}
     kept = owed("j1", Status.ACCEPTED, prune_at=datetime.now(UTC) - DAY, **period)
     post.ground.user("u1", a_user(mailings={"daily-digest": {"active": True}}))
     post.ground.delivery(replace(kept, id=ids.run_delivery_id("u1", day), subject=day))
