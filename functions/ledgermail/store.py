@@ -69,3 +69,9 @@ def count_of(results: Any) -> int:
     """The number in the answer to a count() query, which is a list of lists of one result."""
     ((result,),) = results
     return int(result.value)
+
+
+def counted_at(results: Any) -> datetime:
+    """As of when that number is."""
+    ((result,),) = results
+    return moment(result.read_time)

@@ -11,6 +11,7 @@ from ledgermail.app import App
 from ledgermail.ledger import ids
 from ledgermail.planning.schedules import MAX_CHARS
 from tests.integration.conftest import Ground
+from tests.integration.interruptions import before
 from tests.integration.planning import DAILY, DAY, SHIPPED, WEEKLY, Planning, at
 
 
@@ -45,6 +46,20 @@ def test_who_has_no_schedule_has_the_mailings(schedule: object, plan: Planning) 
     plan.tick(at(0, 9))
     assert {delivery.user_id: delivery.due_at for delivery in plan.owed()} == {"u1": at(0, 8), "u2": at(0, 9)}
     assert {run["intended"] for run in plan.runs().values()} == {1}
+
+
+def test_who_moves_between_schedules_while_they_are_counted_hides_nobody_without_one(plan: Planning) -> None:
+    plan.subscribe("u1")
+    plan.subscribe("u2", schedule="0 6 * * *")
+    plan.subscribe("u3", schedule="0 7 * * *")
+    of_seven = 3  # after everybody, and those of six o'clock
+    whole = plan.coordinator(at(0))
+
+    def move() -> None:
+        plan.subscribe("u2", schedule="0 7 * * *", since=at(0))
+
+    replace(whole, audience=before(whole.audience, "counted", move, call=of_seven)).tick()
+    assert digest("u1") in plan.ground.deliveries()
 
 
 NO_SCHEDULES = [

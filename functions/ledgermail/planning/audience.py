@@ -15,7 +15,7 @@ from ledgermail.ledger.ledger import DELIVERIES, USERS
 from ledgermail.log import log
 from ledgermail.planning.schedules import MAX_CHARS
 from ledgermail.preferences.chosen import preferences_of
-from ledgermail.store import Snapshot, call, count_of, ledger_errors, moment
+from ledgermail.store import Snapshot, call, count_of, counted_at, ledger_errors, moment
 
 OWN = "~default"  # the key of the mailing's own schedule: what is encoded never begins with a tilde
 PAGE = 200  # users a page, and deliveries a commit
@@ -70,6 +70,14 @@ class Subscriber:
     resumed_at: datetime | None = None  # when they turned it on (again): what came before is not for them
 
 
+@dataclass(frozen=True)
+class Counted:
+    """How many there were at one moment."""
+
+    count: int
+    at: datetime
+
+
 class Audience:
     """Subscribers in Firestore. Every method raises LedgerUnavailable."""
 
@@ -99,17 +107,26 @@ class Audience:
 
     def count(self, cohort: Cohort) -> int:
         """How many are active; for the mailing's own schedule, those with another schedule are counted, too."""
+        return self.counted(cohort).count
+
+    def counted(self, cohort: Cohort, at: datetime | None = None) -> Counted:
+        """How many are active, now or at that time, and as of when that is."""
         with ledger_errors("count users"):
-            return count_of(self._query(cohort).count().get(**call()))
+            results = self._query(cohort).count().get(read_time=at, **call())
+        return Counted(count_of(results), counted_at(results))
 
     def is_empty(self, cohort: Cohort) -> bool:
         """Whether all who are active have one of the other schedules, by counting: a read for each, and per thousand.
 
         Firestore cannot be asked for those without a field, so that to find them all who are active are read. Where
-        everybody has a schedule that would be for nothing.
+        everybody has a schedule that would be for nothing. All are counted as of one moment: who moves from one schedule
+        to another meanwhile would else count twice, and somebody without any would be taken for nobody.
         """
-        set_by = (self.count(replace(cohort, schedule=text)) for text in cohort.others)
-        return bool(cohort.others) and self.count(cohort) <= sum(set_by)
+        if not cohort.others:
+            return False
+        active = self.counted(cohort)
+        set_by = (self.counted(replace(cohort, schedule=text), active.at).count for text in cohort.others)
+        return active.count <= sum(set_by)
 
     def page(self, cohort: Cohort, after: str, upto: str) -> list[Subscriber]:
         """A page of subscribers with ids after `after` and up to `upto` (empty: to the end)."""
