@@ -148,6 +148,13 @@ def test_a_match_that_is_none_is_counted_and_named_and_blocks_nobody(
     assert scanner.scan(MAILING).counts == {}
 
 
+def test_a_job_id_as_long_as_a_match_can_hold_blocks_nobody(scanner: Scanner, ground: Ground) -> None:
+    """A delivery names it twice, and would be larger than a document may be."""
+    seed(ground, 2)
+    ground.match("broken", a_match(job_id="x" * 600_000, matched_at=matched_at(0)))
+    assert scanner.scan(MAILING).counts == {"matches": 3, "invalid": 1, "created": 2, "woken": 2}
+
+
 def test_a_page_of_the_largest_jobs_is_still_one_commit(scanner: Scanner, ground: Ground) -> None:
     job = {"title": "x", "text": "y" * (JOB_CHARS - 100)}
     ground.matches({f"m{n}": a_match(job_id=f"j{n}", matched_at=matched_at(n), job=job) for n in range(PAGE)})

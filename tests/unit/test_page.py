@@ -85,6 +85,7 @@ def test_the_job_cannot_name_another_job_than_its_match() -> None:
         ({"user_id": "\ud800"}, "user_id: has a lone surrogate"),
         ({"job_id": 7}, "job_id: must be text"),
         ({"job_id": ""}, "job_id: is empty"),
+        ({"job_id": "x" * JOB_CHARS}, "job: is larger than"),
     ],
 )
 def test_what_is_no_match_is_refused_by_field(changes: dict[str, Any], problem: str) -> None:

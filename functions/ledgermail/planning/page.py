@@ -15,7 +15,9 @@ from ledgermail.mailing import Mailing
 from ledgermail.preferences.chosen import preferences_of, wants
 
 DUPLICATES = "duplicates"  # matches of a delivery that exists already
-JOB_CHARS = 20_000  # of one frozen job as JSON: above any posting's head; a page of 200 is one commit of at most 10 MiB
+# Of one frozen job as JSON, its id with it, which its delivery names once more: above any posting's head, and a page of 200
+# is one commit of at most 10 MiB.
+JOB_CHARS = 20_000
 JOB_DEPTH = (
     10  # maps and lists within each other; Firestore takes 20, and a delivery holds the job deeper than its match
 )
@@ -100,12 +102,12 @@ def _read_match(match_id: str, document: Mapping[str, Any]) -> Match:
     job, user_id, job_id = (document.get(name) for name in ("job", "user_id", "job_id"))
     if not isinstance(job, dict) or not isinstance(job.get("title"), str) or not job["title"].strip():
         raise InvalidDocument("job.title: must be text, and not empty")
-    if len(as_json(job)) > JOB_CHARS:
-        raise InvalidDocument(f"job: is larger than {JOB_CHARS} characters as JSON")
-    if _depth(job) > JOB_DEPTH:
-        raise InvalidDocument(f"job: has maps or lists within each other more than {JOB_DEPTH} deep")
     ids.encode_part(user_id, "user_id")  # these two refuse what is not text, too
     ids.encode_part(job_id, "job_id")
+    if len(as_json({**job, "job_id": job_id})) > JOB_CHARS:
+        raise InvalidDocument(f"job: is larger than {JOB_CHARS} characters as JSON, with its job_id")
+    if _depth(job) > JOB_DEPTH:
+        raise InvalidDocument(f"job: has maps or lists within each other more than {JOB_DEPTH} deep")
     return Match(match_id, document["matched_at"], ids.user_key(str(user_id)), str(job_id), job)
 
 
