@@ -29,6 +29,7 @@ from ledgermail.web import (
 )
 
 if TYPE_CHECKING:
+    from ledgermail.planning.audience import Cohort
     from ledgermail.upkeep.prune import Pass
 
 POST = frozenset({"POST"})
@@ -50,7 +51,10 @@ def scan(app: App, request: Request) -> Response:
 
 
 def plan(app: App, request: Request) -> Response:
-    """Open the runs that are due; with `run_key` and `part`, go on planning that part of one."""
+    """Open the runs that are due; with `run_key` and `part`, go on planning that part of one.
+
+    With `mailing`, `schedule` and `topic`, go on behind the cohort where an earlier tick ran out of time.
+    """
     return _internal(app, request, lambda body: _plan(app, body))
 
 
@@ -144,12 +148,28 @@ def _plan(app: App, body: Body) -> Response:
         again = {"run_key": text_of(body, "run_key"), "part": number_of(body, "part")}
         report = app.coordinator.plan_part(again["run_key"], again["part"])
     else:
-        report = app.coordinator.tick()
+        report = app.coordinator.tick(_cohort_of(body))
     if report.more:
-        app.tasks.go_on("plan", again)
+        app.tasks.go_on("plan", again or _left_at(report.left_at))
     summary: dict[str, Any] = {"more": report.more, **report.counts}
     log("plan.done", **again, **summary)
     return answer(summary)
+
+
+def _cohort_of(body: Body) -> "Cohort | None":
+    """Where an earlier tick stopped."""
+    if "mailing" not in body:
+        return None
+    from ledgermail.planning.audience import Cohort
+
+    schedule, topic = (text_of(body, name) if name in body else None for name in ("schedule", "topic"))
+    return Cohort(mailing=text_of(body, "mailing"), schedule=schedule, topic=topic)
+
+
+def _left_at(cohort: "Cohort | None") -> Body:
+    """The body that `_cohort_of` reads."""
+    named = {"mailing": cohort.mailing, "schedule": cohort.schedule, "topic": cohort.topic} if cohort else {}
+    return {name: value for name, value in named.items() if value is not None}
 
 
 def _mailings(app: App, body: Body) -> list[Mailing]:

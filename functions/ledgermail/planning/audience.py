@@ -40,6 +40,11 @@ class Cohort:
         return OWN if self.schedule is None else ids.encode_part(self.schedule, "schedule")
 
     @property
+    def place(self) -> tuple[bool, str, str]:
+        """Where it comes among those of its mailing: by schedule, the mailing's own after all others, and topic."""
+        return self.schedule is None, self.schedule or "", self.topic or ""
+
+    @property
     def name(self) -> str:
         """Its name among those of its mailing: bounded, whatever a user has written for a schedule."""
         return self.key if self.topic is None else f"{self.key}:{ids.encode_part(self.topic, 'topic')}"
@@ -57,6 +62,14 @@ def cohort_named(mailing: str, name: str) -> Cohort | None:
         return None
     schedule = None if key == OWN else unquote(key)
     return Cohort(mailing=mailing, schedule=schedule, topic=unquote(topics[0]) if topics else None)
+
+
+def is_between(name: str, after: Cohort | None, upto: Cohort | None, mailing: str) -> bool:
+    """Whether this is the name of one that comes after the first and up to the second (None: from the first, to the last)."""
+    cohort = cohort_named(mailing, name)
+    if cohort is None:  # its place is not known
+        return after is None and upto is None
+    return (after is None or cohort.place > after.place) and (upto is None or cohort.place <= upto.place)
 
 
 @dataclass(frozen=True)
@@ -85,13 +98,13 @@ class Audience:
         self._client = client
         self._users = client.collection(USERS)
 
-    def schedules(self, mailing: str) -> Iterator[str]:
-        """The distinct schedules that users have set, by skipping along their index: one read each.
+    def schedules(self, mailing: str, first: str = "\0") -> Iterator[str]:
+        """The distinct schedules that users have set, from this one on, by skipping along their index: one read each.
 
         A text too long for a schedule is passed over: Firestore takes no such value in a query.
         """
         path = self._path(mailing, "schedule")
-        least: str | None = "\0"
+        least: str | None = first
         while least is not None:
             query = self._users.where(filter=FieldFilter(path, ">=", least)).order_by(path).limit(1)
             with ledger_errors("read schedules"):

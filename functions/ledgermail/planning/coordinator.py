@@ -6,9 +6,10 @@ once; a delivery likewise. What a tick remembers (`state/plan:<mailing>`) only s
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import dropwhile
 
 from google.cloud import firestore
 
@@ -17,7 +18,7 @@ from ledgermail.delivering.tasks import Tasks, wake_of
 from ledgermail.errors import FenceLost, InvalidDocument
 from ledgermail.log import log
 from ledgermail.mailing import Mailing, Source
-from ledgermail.planning.audience import PAGE, Audience, Cohort, Subscriber, planned_name
+from ledgermail.planning.audience import PAGE, Audience, Cohort, Subscriber, cohort_named, is_between, planned_name
 from ledgermail.planning.book import STATE
 from ledgermail.planning.page import Page
 from ledgermail.planning.reports import Reports
@@ -35,10 +36,11 @@ MOST_MISSED = 100  # missed runs of a cohort that are recorded: after a long pau
 
 @dataclass
 class Report:
-    """What a tick did: runs opened or missed, deliveries created, tasks made; whether there is more to do."""
+    """What a tick did: runs opened or missed, deliveries created, tasks made; whether there is more to do, behind whom."""
 
     counts: Counter[str] = field(default_factory=Counter)
     more: bool = False
+    left_at: Cohort | None = None  # the last one that a tick without time has dealt with: the next goes on behind it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,13 +57,20 @@ class Coordinator:
     shards: int
     time_box: timedelta
 
-    def tick(self) -> Report:
-        """Open what is due and give out again what has stopped half way. Raises LedgerUnavailable."""
+    def tick(self, left_at: Cohort | None = None) -> Report:
+        """Open what is due and give out again what has stopped half way. Raises LedgerUnavailable.
+
+        One that runs out of time goes on behind the cohort where it stopped, and deals with one at least: with ever so many
+        schedules, and however long they take to read, each has its turn.
+        """
         until = self.clock.monotonic() + self.time_box.total_seconds()
         report = Report()
-        for mailing in self.mailings.values():
-            if mailing.schedule is not None:
-                self._tick_mailing(mailing, until, report)
+        scheduled = [mailing for mailing in self.mailings.values() if mailing.schedule is not None]
+        first = left_at.mailing if left_at is not None else scheduled[0].name if scheduled else ""
+        for mailing in dropwhile(lambda mailing: mailing.name != first, scheduled):
+            self._tick_mailing(mailing, left_at if mailing.name == first else None, until, report)
+            if report.more:
+                break
         self._resume(report)
         return report
 
@@ -80,39 +89,64 @@ class Coordinator:
             log("part.overtaken", run_key=run_key, part=number)
         return report
 
-    def _tick_mailing(self, mailing: Mailing, until: float, report: Report) -> None:
+    def _tick_mailing(self, mailing: Mailing, left_at: Cohort | None, until: float, report: Report) -> None:
         state = self.client.collection(STATE).document(planned_name(mailing.name))
         with ledger_errors("read what was planned"):
             planned: Mapping[str, datetime] = (state.get(**call()).to_dict() or {}).get("planned", {})
         now_planned: dict[str, datetime] = {}
-        for cohort, schedule in self._cohorts(mailing):
-            if self.clock.monotonic() >= until:
-                report.more = True
-                now_planned = {**planned, **now_planned}
-                break
+        for cohort, schedule in self._cohorts(mailing, left_at, planned):
             known = planned.get(cohort.name)
-            now_planned[cohort.name] = self._open_due(mailing, cohort, schedule, known, report)
+            now_planned[cohort.name] = self._open_due(mailing, cohort, schedule, known, until, report)
+            if self.clock.monotonic() >= until:
+                report.more, report.left_at = True, replace(cohort, others=())
+                break
+        kept = {name: at for name, at in planned.items() if not is_between(name, left_at, report.left_at, mailing.name)}
+        now_planned = kept | now_planned
         if now_planned != planned:  # cohorts that are no more are forgotten: nothing was missed when one comes back
             with ledger_errors("write what was planned"):
                 state.set({"planned": now_planned}, **call())
 
-    def _cohorts(self, mailing: Mailing) -> Iterator[tuple[Cohort, Schedule]]:
-        """Each cohort with its schedule; one whose text is no schedule has the mailing's own, and is named in the log."""
+    def _cohorts(
+        self, mailing: Mailing, left_at: Cohort | None, planned: Collection[str]
+    ) -> Iterator[tuple[Cohort, Schedule]]:
+        """Each cohort behind that one with its schedule, in their order; schedules are found as they are asked for.
+
+        One whose text is no schedule has the mailing's own, and is named in the log.
+        """
         assert mailing.schedule is not None
         topics: list[str | None] = [*self.reports.topics()] if mailing.source is Source.REPORT else [None]
-        texts = list(self.audience.schedules(mailing.name))
+        remembered = (cohort_named(mailing.name, name) for name in planned)
+        others = {cohort.schedule for cohort in remembered if cohort is not None and cohort.schedule is not None}
+        for text in self._texts(mailing, left_at):
+            others.add(text)
+            schedule = _schedule(mailing, text)
+            for topic in topics:
+                cohort = Cohort(mailing=mailing.name, schedule=text, topic=topic)
+                if left_at is None or cohort.place > left_at.place:
+                    yield cohort, schedule
         for topic in topics:
-            own = Cohort(mailing=mailing.name, schedule=None, topic=topic, others=tuple(texts))
-            yield own, mailing.schedule
-            for text in texts:
-                yield replace(own, schedule=text, others=()), _schedule(mailing, text)
+            own = Cohort(mailing=mailing.name, schedule=None, topic=topic, others=tuple(sorted(others)))
+            if left_at is None or own.place > left_at.place:
+                yield own, mailing.schedule
+
+    def _texts(self, mailing: Mailing, left_at: Cohort | None) -> Iterator[str]:
+        """The schedules that users have set, from that of this cohort on."""
+        if left_at is None:
+            return self.audience.schedules(mailing.name)
+        return iter(()) if left_at.schedule is None else self.audience.schedules(mailing.name, left_at.schedule)
 
     def _open_due(
-        self, mailing: Mailing, cohort: Cohort, schedule: Schedule, known: datetime | None, report: Report
+        self,
+        mailing: Mailing,
+        cohort: Cohort,
+        schedule: Schedule,
+        known: datetime | None,
+        until: float,
+        report: Report,
     ) -> datetime:
-        """Open the cohort's runs that came due since the last known one; until when all are known now.
+        """Open the cohort's runs that came due since the last known one, while there is time; until when all are known now.
 
-        A cohort that is seen for the first time has missed nothing yet.
+        A cohort that is seen for the first time has missed nothing yet. One that comes often leaves the rest to the next tick.
         """
         now = self.clock.now()
         oldest = now - mailing.catch_up
@@ -128,6 +162,8 @@ class Coordinator:
                     break  # its report may still be published
                 self._miss(run_of(cohort, schedule, due, now=now), report)
             upto = due.at
+            if not is_last and self.clock.monotonic() >= until:
+                break
         return upto
 
     def _miss(self, run: Run, report: Report) -> None:

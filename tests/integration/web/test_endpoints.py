@@ -3,6 +3,7 @@
 import json
 import logging
 import threading
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -158,6 +159,35 @@ def test_what_is_wrong_with_the_world_is_answered_so_that_the_queue_slows_down(
     answer = call("deliver", json={"delivery_id": JOB})
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "60")
     assert answer.json == {"delivery": "held_back"}
+
+
+def test_a_tick_without_time_goes_on_as_a_task_that_knows_where(
+    call: Call, app: App, ground: Ground, queued: Queued, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(app.__dict__, "coordinator", replace(app.coordinator, time_box=timedelta()))
+    daily = {"active": True, "schedule": "0 7 * * *"}
+    reports = {"active": True, "topics": ["a", "b"]}
+    ground.user("u1", a_user(mailings={"daily-digest": daily, "shipment-digest": reports}))
+    for topic in ("a", "b"):
+        ground.db.document(f"reports/{topic}/versions/v1").set({"rows": []})
+    assert (call("plan").json or {})["more"]
+    bodies: list[dict[str, Any]] = []
+    while len(queued()) > len(bodies):
+        ((new,),) = [[body for body in queued() if body not in bodies]]
+        bodies.append(new)
+        call("plan", json={name: value for name, value in new.items() if name != "url"})
+    assert [{name: value for name, value in body.items() if name != "url"} for body in bodies] == [
+        {"mailing": "daily-digest", "schedule": "0 7 * * *"},
+        {"mailing": "daily-digest"},
+        {"mailing": "shipment-digest", "topic": "a"},
+        {"mailing": "shipment-digest", "topic": "b"},
+        {"mailing": "weekly-digest"},
+    ]
+
+
+@pytest.mark.parametrize("wrong", [{"mailing": 7}, {"mailing": "daily-digest", "schedule": 7}])
+def test_where_a_tick_goes_on_must_be_text(wrong: dict[str, Any], call: Call) -> None:
+    assert call("plan", json=wrong).status_code == 400
 
 
 def test_a_status_is_json_and_says_by_its_code_whether_the_promise_is_kept(call: Call) -> None:
