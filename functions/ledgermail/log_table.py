@@ -140,6 +140,11 @@ EVENTS = (
     ),
     Event(name="part.overtaken", fields=("run_key", "part"), says="Another planner works on the same part."),
     Event(
+        name="schedule.changed",
+        fields=("mailing",),
+        says="The mailing's own schedule is another than at the last tick.",
+    ),
+    Event(
         name="schedule.invalid",
         severities=WARNING,
         fields=("mailing", "problem"),

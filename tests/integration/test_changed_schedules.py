@@ -94,3 +94,34 @@ def _local_date(name: str, due_at: datetime) -> str:
     before, after, when = CHANGES[name]
     zone = ((before if due_at <= when else after) or "").split()[-1:]
     return due_at.astimezone(ZoneInfo(zone[0] if "/" in "".join(zone) else "UTC")).date().isoformat()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "when"),
+    [
+        ("0 8 * * *", "0 18 * * *", at(2, 12)),
+        ("0 18 * * *", "0 8 * * *", at(2, 12)),
+        ("0 8 * * *", "0 8,18 * * *", at(2, 12)),
+        ("0 8 * * 1", "0 8 * * 5", at(2, 12)),
+        ("0 8 * * 5", "0 8 * * 3", at(1, 12)),
+        ("0 8 * * 1", "0 8 * * *", at(5, 12)),
+        ("0 8 * * *", "0 8 * * 1", at(2, 12)),
+    ],
+)
+def test_nor_does_one_that_the_mailing_has(before: str, after: str, when: datetime, plan: Planning) -> None:
+    """Whoever has none of their own, or what is none, follows it; who has one is left alone, and nothing was missed."""
+    plan.subscribe("u1")
+    plan.subscribe("u2", schedule="at noon")
+    plan.subscribe("u3", schedule="0 7 * * *")
+    for hour in range(-8 * 24, DAYS * 24, 3):
+        schedule = parse(after if at(0, hour) >= when else before)
+        mailings = {name: replace(mailing, schedule=schedule) for name, mailing in plan.mailings.items()}
+        replace(plan, mailings=mailings).tick(at(0, hour))
+    for user_id in ("u1", "u2", "u3"):
+        owed = plan.owed(user_id)
+        borders = [(one.period_end, other.period_start) for one, other in pairwise(owed)]
+        assert [(end, start) for end, start in borders if end != start] == [], user_id
+        assert (owed[-1].period_end or MONDAY) > at(DAYS - 8), user_id
+        assert "," in after or max(Counter(d.due_at.date() for d in owed).values()) == 1
+    assert {run["state"] for run in plan.runs().values()} == {"planned"}
+    plan.ground.assert_identity()

@@ -33,6 +33,7 @@ class Cohort:
     schedule: str | None
     topic: str | None = None
     others: tuple[str, ...] = ()  # schedules that users have set, where this is the mailing's own and they are known
+    changed_at: datetime | None = None  # when the mailing's own schedule was last changed, where this follows it
 
     @property
     def key(self) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import dropwhile
+from typing import Any
 
 from google.cloud import firestore
 
@@ -22,10 +23,10 @@ from ledgermail.planning.audience import PAGE, Audience, Cohort, Subscriber, coh
 from ledgermail.planning.book import STATE
 from ledgermail.planning.page import Page
 from ledgermail.planning.reports import Reports
-from ledgermail.planning.run import Run, key_before, members, plan_run_page, run_of
+from ledgermail.planning.run import Run, changed, key_before, members, plan_run_page, run_of
 from ledgermail.planning.run_store import Part, RunStore
 from ledgermail.planning.scan import new_token
-from ledgermail.planning.schedules import Due, Schedule, dues, parse
+from ledgermail.planning.schedules import Due, Schedule, dues, parse, parsed
 from ledgermail.store import call, ledger_errors
 
 PART_SIZE = 2_500  # users a part: planned in some seconds
@@ -92,19 +93,37 @@ class Coordinator:
     def _tick_mailing(self, mailing: Mailing, left_at: Cohort | None, until: float, report: Report) -> None:
         state = self.client.collection(STATE).document(planned_name(mailing.name))
         with ledger_errors("read what was planned"):
-            planned: Mapping[str, datetime] = (state.get(**call()).to_dict() or {}).get("planned", {})
+            remembered: Mapping[str, Any] = state.get(**call()).to_dict() or {}
+        planned, changed_at = self._until_when(mailing, remembered)
         now_planned: dict[str, datetime] = {}
         for cohort, schedule in self._cohorts(mailing, left_at, planned):
+            if schedule is mailing.schedule:
+                cohort = replace(cohort, changed_at=changed_at)
             known = planned.get(cohort.name)
             now_planned[cohort.name] = self._open_due(mailing, cohort, schedule, known, until, report)
             if self.clock.monotonic() >= until:
-                report.more, report.left_at = True, replace(cohort, others=())
+                report.more, report.left_at = True, replace(cohort, others=(), changed_at=None)
                 break
         kept = {name: at for name, at in planned.items() if not is_between(name, left_at, report.left_at, mailing.name)}
-        now_planned = kept | now_planned
-        if now_planned != planned:  # cohorts that are no more are forgotten: nothing was missed when one comes back
+        # Cohorts that are no more are forgotten: nothing was missed when one comes back.
+        document = {"planned": kept | now_planned, "schedule": str(mailing.schedule), "changed_at": changed_at}
+        if document != remembered:
             with ledger_errors("write what was planned"):
-                state.set({"planned": now_planned}, **call())
+                state.set(document, **call())
+
+    def _until_when(
+        self, mailing: Mailing, remembered: Mapping[str, Any]
+    ) -> tuple[Mapping[str, datetime], datetime | None]:
+        """Until when each cohort was planned, and when the mailing's own schedule was last changed.
+
+        Who follows another schedule than before has missed nothing of it yet.
+        """
+        planned: Mapping[str, datetime] = remembered.get("planned", {})
+        own = str(mailing.schedule)
+        if remembered.get("schedule", own) == own:
+            return planned, remembered.get("changed_at")
+        log("schedule.changed", mailing=mailing.name)
+        return {name: at for name, at in planned.items() if not _follows(mailing, name)}, self.clock.now()
 
     def _cohorts(
         self, mailing: Mailing, left_at: Cohort | None, planned: Collection[str]
@@ -227,8 +246,8 @@ class Coordinator:
     def _page(self, mailing: Mailing, run: Run, subscribers: list[Subscriber]) -> Page:
         """What a page of the audience is owed. Whose preferences changed of late may need a longer or shorter period."""
         inside = members(run, subscribers)
-        changed = [m for m in inside if mailing.source is Source.MATCHES and m.since and m.since >= run.changed_after]
-        ends = {member.user_id: self.audience.covered_until(member.user_id, run.mailing) for member in changed}
+        asked = changed(run, inside) if mailing.source is Source.MATCHES else []
+        ends = {member.user_id: self.audience.covered_until(member.user_id, run.mailing) for member in asked}
         starts = {user_id: end for user_id, end in ends.items() if end is not None}
         return plan_run_page(mailing, run, inside, starts, now=self.clock.now(), shards=self.shards)
 
@@ -249,6 +268,13 @@ class Coordinator:
             )
             if all(part.done for part in parts):
                 self.runs.close(run_key)
+
+
+def _follows(mailing: Mailing, name: str) -> bool:
+    """Whether the cohort of this name goes by the mailing's own schedule."""
+    assert mailing.schedule is not None
+    cohort = cohort_named(mailing.name, name)
+    return cohort is not None and parsed(cohort.schedule, mailing.schedule) is mailing.schedule
 
 
 def _schedule(mailing: Mailing, text: str) -> Schedule:

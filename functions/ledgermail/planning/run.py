@@ -37,7 +37,7 @@ class Run:
     as_of: datetime  # who came later is not in
     period_start: datetime
     period_end: datetime
-    changed_after: datetime  # preferences changed since then may leave a gap between two periods
+    changed_after: datetime | None  # preferences changed since then may leave a gap between two periods (None: all may)
 
     @property
     def cohort(self) -> Cohort:
@@ -57,6 +57,8 @@ class Run:
 def run_of(cohort: Cohort, schedule: Schedule, due: Due, *, now: datetime) -> Run:
     """The run of a cohort at a due time, opened `now`: from the due time before to this one, and of no version yet."""
     before = previous_due(schedule, due)
+    changed_after = previous_due(schedule, before).at
+    moved = cohort.changed_at is not None and cohort.changed_at >= changed_after
     parts = [cohort.mailing, occasion(schedule, due), *([cohort.topic] if cohort.topic else [])]
     return Run(
         mailing=cohort.mailing,
@@ -68,7 +70,7 @@ def run_of(cohort: Cohort, schedule: Schedule, due: Due, *, now: datetime) -> Ru
         as_of=now,
         period_start=before.at,
         period_end=due.at,
-        changed_after=previous_due(schedule, before).at,
+        changed_after=None if moved else changed_after,
     )
 
 
@@ -80,6 +82,12 @@ def key_before(cohort: Cohort, schedule: Schedule, due: Due) -> str:
 def read_run(document: Mapping[str, Any]) -> Run:
     """A run from its document."""
     return Run(**{field.name: document.get(field.name) for field in fields(Run)})  # type: ignore[arg-type]
+
+
+def changed(run: Run, inside: Sequence[Subscriber]) -> list[Subscriber]:
+    """Those whose last period may not have ended where this run's begins: their schedule, or the mailing's, was changed."""
+    after = run.changed_after
+    return [member for member in inside if after is None or (member.since is not None and member.since >= after)]
 
 
 def members(run: Run, subscribers: Sequence[Subscriber]) -> list[Subscriber]:
