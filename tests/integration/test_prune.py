@@ -11,6 +11,7 @@ from ledgermail.app import App
 from ledgermail.errors import LedgerUnavailable
 from ledgermail.ledger import ids
 from ledgermail.ledger.delivery import TERMINAL, UNFINISHED, Delivery, Status
+from ledgermail.planning.runs import PAGE as RUNS
 from ledgermail.upkeep.prune import Pass, Pruner, Report
 from ledgermail.upkeep.upkeep import PAGE
 from tests.integration.conftest import Ground
@@ -94,6 +95,31 @@ def test_a_run_goes_when_the_last_of_its_deliveries_is_gone(app: App, pruner: Pr
     assert ground.run(RUN)["pruned"] == 1
     assert pruner_of(app, 2 * PAST).prune(Pass(prune_id="p2")).runs_deleted == 1
     assert (ground.run(RUN), ground.deliveries()) == ({}, {})
+
+
+def test_a_run_of_which_some_is_kept_longer_costs_a_prune_that_takes_nothing_of_it_no_read(
+    app: App, ground: Ground, project: str, controlled: Firestore
+) -> None:
+    for day in range(3):
+        run_key = f"job-alert:2026-07-0{day + 1}"
+        kept_longer = numbered(day + 3, run_key=run_key, prune_at=NOW + 2 * PAST)
+        ground.put([numbered(day, run_key=run_key), kept_longer])
+        ground.db.document(f"runs/{run_key}").set({"intended": 2, "opened_at": NOW})
+    assert pruner_of(app).prune(Pass(prune_id="p1")).deleted == 3
+    controlled.reset_usage(project)
+    pruner_of(app).prune(Pass(prune_id="p2"))
+    assert controlled.usage(project).reads == app.settings.shards + 1, "each query finds nothing"
+    assert pruner_of(app, 2 * PAST).prune(Pass(prune_id="p3")).runs_deleted == 3
+
+
+def test_a_prune_deletes_runs_for_as_long_as_it_has_time_and_the_next_one_the_rest(app: App, ground: Ground) -> None:
+    batch = ground.db.batch()
+    for number in range(RUNS + 5):
+        emptied = {"intended": 0, "opened_at": NOW, "pruning_at": NOW}
+        batch.set(ground.db.collection("runs").document(f"daily-digest:2026-08-16:{number:03}"), emptied)
+    batch.commit()
+    assert pruner_of(app, boxes=app.settings.shards + 5).prune(Pass(prune_id="p1")).runs_deleted == 3
+    assert pruner_of(app).prune(Pass(prune_id="p2")).runs_deleted == RUNS + 2
 
 
 def test_a_run_that_may_still_get_deliveries_stays(app: App, ground: Ground) -> None:

@@ -1,8 +1,10 @@
 """Runs: what was intended, and what became of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import takewhile
 from typing import Any
 
 from google.cloud import firestore
@@ -18,6 +20,7 @@ from ledgermail.planning.run import State
 from ledgermail.status.bill import Bill
 from ledgermail.store import TROUBLE, Snapshot, call, count_of, ledger_errors, read_at
 
+PAGE = 200  # runs a query
 FILLING = timedelta(days=2)  # a book that was opened less than this ago may still get deliveries
 MISSED_KEPT = timedelta(days=30)  # a run that was never made is all that says so
 # Where most deliveries are, first: a run's counts end where they add up, and nothing is in the others.
@@ -122,14 +125,31 @@ class Runs:
         with ledger_errors("count a run's deliveries"):
             return count_of(query.count().get(read_time=at, **call()))
 
-    def delete_emptied(self, now: datetime) -> int:
-        """Delete the runs of past days whose deliveries were all pruned; how many.
+    def delete_emptied(self, now: datetime, is_over: Callable[[], bool]) -> int:
+        """Delete the runs of past days whose deliveries were all pruned, until the time is over; how many.
 
-        Looks only at runs that a prune has touched, so that one whose pruner died is found by the next.
+        Looks only at runs that a prune has touched, so that one whose pruner died is found by the next. One of which some is
+        kept longer is looked at again when a prune has touched it again.
         """
+        deleted, page, after = 0, None, None
+        while (page is None or len(page) == PAGE) and not is_over():
+            page = self._touched(after)
+            for run in takewhile(lambda _: not is_over(), page):
+                if _is_emptied(run, now):
+                    deleted += self._delete(run)
+                elif not _is_filling(run, now):
+                    self._pass_over(run)
+            after = page[-1] if page else None
+        return deleted
+
+    def _touched(self, after: Snapshot | None) -> list[Snapshot]:
+        query = self._runs.order_by("pruning_at").order_by("__name__").limit(PAGE)
+        if after is not None:
+            query = query.start_after(
+                {"pruning_at": (after.to_dict() or {})["pruning_at"], "__name__": after.reference}
+            )
         with ledger_errors("read pruned runs"):
-            pruned = list(self._runs.order_by("pruning_at").stream(**call()))
-        return sum(self._delete(run) for run in pruned if _is_emptied(run, now))
+            return list(query.stream(**call()))
 
     def _delete(self, run: Snapshot) -> bool:
         option = self._client.write_option(last_update_time=run.update_time)
@@ -139,6 +159,12 @@ class Runs:
             log("run.not_deleted", severity="WARNING", run_key=run.id, error=type(error).__name__)
             return False
         return True
+
+    def _pass_over(self, run: Snapshot) -> None:
+        """Take the mark of the prune away, unless another has come since; left in place it costs a read, no more."""
+        option = self._client.write_option(last_update_time=run.update_time)
+        with suppress(*TROUBLE):
+            run.reference.update({"pruning_at": firestore.DELETE_FIELD}, option=option, **call())
 
     def _count(self, account: Account, statuses: Sequence[Status], bill: Bill) -> int:
         return bill.count(self.count(account.run_key, *statuses, at=account.read_at))
@@ -160,10 +186,14 @@ def _account(run: Snapshot) -> Account:
 
 def _is_emptied(run: Snapshot, now: datetime) -> bool:
     """Whether all that it intended is gone. One that was never opened was only counted for: its delivery is gone, too."""
+    return _number(run, "pruned") >= _number(run, "intended") and not _is_filling(run, now)
+
+
+def _is_filling(run: Snapshot, now: datetime) -> bool:
+    """Whether it is kept whatever is left of it."""
     opened_at: datetime | None = (run.to_dict() or {}).get("opened_at")
     kept = MISSED_KEPT if (run.to_dict() or {}).get("state") == State.MISSED else FILLING
-    filling = opened_at is not None and opened_at >= now - kept
-    return _number(run, "pruned") >= _number(run, "intended") and not filling
+    return opened_at is not None and opened_at >= now - kept
 
 
 def _number(run: Snapshot, name: str) -> int:

@@ -56,7 +56,8 @@ class Pruner:
                 break
             current = self._prune_page(current, now, report)
         else:
-            report.runs_deleted = 0 if current.dry_run else self.runs.delete_emptied(now)
+            if not current.dry_run:
+                report.runs_deleted = self.runs.delete_emptied(now, lambda: self.clock.monotonic() >= until)
         log("prune.done" if report.go_on is None else "prune.goes_on", prune_id=report.prune_id, deleted=report.deleted)
         return report
 
