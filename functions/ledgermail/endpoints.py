@@ -31,6 +31,7 @@ from ledgermail.web import (
 if TYPE_CHECKING:
     from ledgermail.planning.audience import Cohort
     from ledgermail.upkeep.prune import Pass
+    from ledgermail.upkeep.upkeep import Position
 
 POST = frozenset({"POST"})
 GET = frozenset({"GET"})
@@ -64,7 +65,7 @@ def deliver(app: App, request: Request) -> Response:
 
 
 def sweep(app: App, request: Request) -> Response:
-    """Recover what got stuck, from `shard` on."""
+    """Recover what got stuck, from `shard` on, and in it behind `at` and `delivery_id`."""
     return _internal(app, request, lambda body: _sweep(app, body))
 
 
@@ -188,9 +189,9 @@ def _deliver(app: App, body: Body) -> Response:
 
 
 def _sweep(app: App, body: Body) -> Response:
-    report = app.sweeper.sweep(number_of(body, "shard"))
+    report = app.sweeper.sweep(number_of(body, "shard"), _position_of(body))
     if report.go_on_at is not None:
-        app.tasks.go_on("sweep", {"shard": report.go_on_at})
+        app.tasks.go_on("sweep", {"shard": report.go_on_at} | _behind(report.after))
     swept: dict[str, Any] = dict(report.counts)
     log("sweep.done", go_on_at=report.go_on_at, **swept)
     return answer({"swept": swept, "more": report.go_on_at is not None})
@@ -216,27 +217,35 @@ def _prune(app: App, body: Body) -> Response:
 
 def _pass_of(body: Body) -> "Pass":
     from ledgermail.upkeep.prune import Pass
-    from ledgermail.upkeep.upkeep import Position
 
-    after = None
-    if "at" in body:
-        try:
-            at = datetime.fromisoformat(text_of(body, "at"))
-        except ValueError as error:
-            raise Refused(400, "at: must be a time in ISO 8601") from error
-        if at.tzinfo is None:
-            raise Refused(400, "at: must have a time zone")
-        after = Position(at, key_of(body, "delivery_id"))
+    after = _position_of(body)
     prune_id = key_of(body, "prune_id") if "prune_id" in body else uuid.uuid4().hex
     return Pass(prune_id=prune_id, shard=number_of(body, "shard"), after=after, dry_run=flag_of(body, "dry_run"))
 
 
-def _body_of(current: "Pass") -> dict[str, Any]:
+def _body_of(current: "Pass") -> Body:
     """The body that `_pass_of` reads."""
-    body: dict[str, Any] = {"prune_id": current.prune_id, "shard": current.shard, "dry_run": current.dry_run}
-    if current.after is not None:
-        body |= {"at": current.after.at.isoformat(), "delivery_id": current.after.delivery_id}
-    return body
+    body = {"prune_id": current.prune_id, "shard": current.shard, "dry_run": current.dry_run}
+    return body | _behind(current.after)
+
+
+def _position_of(body: Body) -> "Position | None":
+    from ledgermail.upkeep.upkeep import Position
+
+    if "at" not in body:
+        return None
+    try:
+        at = datetime.fromisoformat(text_of(body, "at"))
+    except ValueError as error:
+        raise Refused(400, "at: must be a time in ISO 8601") from error
+    if at.tzinfo is None:
+        raise Refused(400, "at: must have a time zone")
+    return Position(at, key_of(body, "delivery_id"))
+
+
+def _behind(position: "Position | None") -> Body:
+    """The part of a body that `_position_of` reads."""
+    return {} if position is None else {"at": position.at.isoformat(), "delivery_id": position.delivery_id}
 
 
 def _status(app: App, request: Request) -> Response:

@@ -99,6 +99,21 @@ def test_a_page_full_of_what_it_may_not_touch_hides_none_behind_it(sweeper: Swee
     assert ground.tasks() == names(1, PAGE)
 
 
+def test_nor_does_it_where_a_sweep_has_time_for_no_more_than_that_page(app: App, ground: Ground) -> None:
+    """A sweep that goes on does so behind what it has looked at: else it would look at the same, for ever."""
+    batch = ground.db.batch()
+    for number in range(PAGE):
+        document = {"schema_version": 2, "shard": 0, "wake_at": NOW + timedelta(milliseconds=number)}
+        batch.set(ground.db.collection("deliveries").document(ids.delivery_id("u1", f"j{number}")), document)
+    batch.commit()
+    ground.delivery(numbered(PAGE))
+    first = sweeper_of(app, boxes=150).sweep()
+    assert first.go_on_at == 0
+    second = sweeper_of(app, boxes=150).sweep(0, first.after)
+    assert first.counts["passed_over"] + second.counts["passed_over"] == PAGE
+    assert ground.tasks() == names(1, PAGE)
+
+
 def test_a_delivery_of_a_newer_version_is_passed_over_untouched(sweeper: Sweeper, ground: Ground) -> None:
     ground.delivery(numbered(1), schema_version=2)
     there = ground.deliveries()

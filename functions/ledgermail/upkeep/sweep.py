@@ -32,6 +32,7 @@ class Report:
 
     counts: Counter[str] = field(default_factory=Counter)
     go_on_at: int | None = None  # the shard that was not finished
+    after: Position | None = None  # how far it was looked at
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,14 +48,16 @@ class Sweeper:
     shards: int
     time_box: timedelta
 
-    def sweep(self, first_shard: int = 0) -> Report:
-        """Sweep the shards from this one on until the end or the end of the time box. Raises LedgerUnavailable.
+    def sweep(self, first_shard: int = 0, after: Position | None = None) -> Report:
+        """Sweep the shards from this one on, behind that position in it, until the end or the end of the time box.
+
+        Raises LedgerUnavailable.
 
         While mail is held back only leases are ended: a new task for what must wait would be a write for nothing.
         """
         until = self.clock.monotonic() + self.time_box.total_seconds()
         held_back = self.gates.read().wait(self.clock.now()) is not None
-        report = Report()
+        report = Report(after=after)
         for shard in range(first_shard, self.shards):
             if not self._sweep_shard(shard, Status.IN_FLIGHT if held_back else None, until, report):
                 report.go_on_at = shard
@@ -63,14 +66,14 @@ class Sweeper:
 
     def _sweep_shard(self, shard: int, only: Status | None, until: float, report: Report) -> bool:
         """Page by page; whether the end was reached."""
-        now, after, page = self.clock.now(), None, None
+        now, page = self.clock.now(), None
         while page is None or len(page) == PAGE:
             if self.clock.monotonic() >= until:
                 return False
-            page = self.upkeep.overdue(shard, now, after, only=only)
+            page = self.upkeep.overdue(shard, now, report.after, only=only)
             if not self._sweep_page(page, now, until, report):
                 return False
-            after = Position.of(page, "wake_at")
+        report.after = None
         return True
 
     def _sweep_page(self, page: list[Snapshot], now: datetime, until: float, report: Report) -> bool:
@@ -80,6 +83,7 @@ class Sweeper:
         swept = [delivery for delivery in looked_at if delivery is not None]
         report.counts.update(delivery.status for delivery in swept)
         report.counts["woken"] += self.tasks.wake([wake_of(d) for d in swept if d.status is Status.PENDING])
+        report.after = Position.of(page[: len(looked_at)], "wake_at") or report.after
         return len(looked_at) == len(page)
 
     def _sweep_one(self, snapshot: Snapshot, now: datetime, report: Report) -> Delivery | None:
