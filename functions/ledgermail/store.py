@@ -22,6 +22,7 @@ RETRY = Retry(
     multiplier=2.0,
     timeout=CALL_SECONDS,
 )
+MOST_IN = 30  # values of one `in`, by Firestore
 Snapshot = firestore.DocumentSnapshot[Any]
 Write = Callable[[firestore.WriteBatch], None]  # what is committed beside something else
 

@@ -46,7 +46,7 @@ def test_each_schedule_costs_a_read_to_find_and_a_write_for_its_run(
         plan.subscribe(*(f"{schedule} {number:02}" for number in range(10)), schedule=schedule)
     controlled.reset_usage(project)
     plan.tick(at(0, 9))
-    nobody_left = COUNTED + 3 * COUNTED  # with the mailing's own schedule: all are counted, and those of each
+    nobody_left = COUNTED + COUNTED  # with the mailing's own schedule: all are counted, and those of each thirty others
     reads = REMEMBERED + 3 + END + nobody_left + 30 + UNPLANNED
     assert used(controlled, project) == (reads, 30 + 4 * RUN + REMEMBERED, 0)
 

@@ -10,6 +10,7 @@ from emulator.tasks import CloudTasks
 from ledgermail.app import App
 from ledgermail.ledger import ids
 from ledgermail.planning.schedules import MAX_CHARS
+from ledgermail.store import MOST_IN
 from tests.integration.conftest import Ground
 from tests.integration.interruptions import before
 from tests.integration.planning import DAILY, DAY, SHIPPED, WEEKLY, Planning, at
@@ -50,15 +51,16 @@ def test_who_has_no_schedule_has_the_mailings(schedule: object, plan: Planning) 
 
 def test_who_moves_between_schedules_while_they_are_counted_hides_nobody_without_one(plan: Planning) -> None:
     plan.subscribe("u1")
-    plan.subscribe("u2", schedule="0 6 * * *")
-    plan.subscribe("u3", schedule="0 7 * * *")
-    of_seven = 3  # after everybody, and those of six o'clock
+    for number in range(MOST_IN):
+        plan.subscribe(f"v{number}", schedule=f"{number} 6 * * *")
+    plan.subscribe("u2", schedule="9 7 * * *")
+    the_last = 3  # after everybody, and those of the first thirty schedules
     whole = plan.coordinator(at(0))
 
     def move() -> None:
-        plan.subscribe("u2", schedule="0 7 * * *", since=at(0))
+        plan.subscribe("v0", schedule="9 7 * * *", since=at(0))
 
-    replace(whole, audience=before(whole.audience, "counted", move, call=of_seven)).tick()
+    replace(whole, audience=before(whole.audience, "_counted", move, call=the_last)).tick()
     assert digest("u1") in plan.ground.deliveries()
 
 

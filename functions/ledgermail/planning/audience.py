@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from urllib.parse import unquote
@@ -15,7 +15,7 @@ from ledgermail.ledger.ledger import DELIVERIES, USERS
 from ledgermail.log import log
 from ledgermail.planning.schedules import MAX_CHARS
 from ledgermail.preferences.chosen import preferences_of
-from ledgermail.store import Snapshot, call, count_of, counted_at, ledger_errors, moment
+from ledgermail.store import MOST_IN, Snapshot, call, count_of, counted_at, ledger_errors, moment
 
 OWN = "~default"  # the key of the mailing's own schedule: what is encoded never begins with a tilde
 PAGE = 200  # users a page, and deliveries a commit
@@ -121,16 +121,10 @@ class Audience:
 
     def count(self, cohort: Cohort) -> int:
         """How many are active; for the mailing's own schedule, those with another schedule are counted, too."""
-        return self.counted(cohort).count
-
-    def counted(self, cohort: Cohort, at: datetime | None = None) -> Counted:
-        """How many are active, now or at that time, and as of when that is."""
-        with ledger_errors("count users"):
-            results = self._query(cohort).count().get(read_time=at, **call())
-        return Counted(count_of(results), counted_at(results))
+        return self._counted(self._query(cohort), None).count
 
     def is_empty(self, cohort: Cohort) -> bool:
-        """Whether all who are active have one of the other schedules, by counting: a read for each, and per thousand.
+        """Whether all who are active have one of the other schedules, by counting: a read for each thirty, and per thousand.
 
         Firestore cannot be asked for those without a field, so that to find them all who are active are read. Where
         everybody has a schedule that would be for nothing. All are counted as of one moment: who moves from one schedule
@@ -138,9 +132,11 @@ class Audience:
         """
         if not cohort.others:
             return False
-        active = self.counted(cohort)
-        set_by = (self.counted(replace(cohort, schedule=text), active.at).count for text in cohort.others)
-        return active.count <= sum(set_by)
+        active = self._counted(self._query(cohort), None)
+        path = self._path(cohort.mailing, "schedule")
+        several = (list(cohort.others[first : first + MOST_IN]) for first in range(0, len(cohort.others), MOST_IN))
+        asked = (self._query(cohort).where(filter=FieldFilter(path, "in", texts)) for texts in several)
+        return active.count <= sum(self._counted(query, active.at).count for query in asked)
 
     def page(self, cohort: Cohort, after: str, upto: str) -> list[Subscriber]:
         """A page of subscribers with ids after `after` and up to `upto` (empty: to the end)."""
@@ -175,6 +171,12 @@ class Audience:
                 end: datetime = (snapshot.to_dict() or {})["period_end"]
                 return end
         return None
+
+    def _counted(self, query: firestore.Query, at: datetime | None) -> Counted:
+        """How many there are, now or at that time, and as of when that is."""
+        with ledger_errors("count users"):
+            results = query.count().get(read_time=at, **call())
+        return Counted(count_of(results), counted_at(results))
 
     def _lengths(self, cohort: Cohort, after: str) -> range:
         """The lengths of heads to try: from the shortest on in which the ids differ, found by bisection."""

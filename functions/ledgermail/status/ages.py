@@ -12,9 +12,7 @@ from ledgermail.mailing import Mailing
 from ledgermail.planning.book import Books
 from ledgermail.planning.matches import Matches
 from ledgermail.status.bill import Bill
-from ledgermail.store import call, count_of, ledger_errors
-
-MOST_IN = 30  # values of one `in`, by Firestore
+from ledgermail.store import MOST_IN, call, count_of, ledger_errors
 
 
 @dataclass(frozen=True)

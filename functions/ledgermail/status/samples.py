@@ -18,9 +18,8 @@ from ledgermail.ledger.delivery import TERMINAL, Delivery
 from ledgermail.ledger.ledger import DELIVERIES, stored
 from ledgermail.ledger.transitions import EMAIL, RENDER, WEBHOOK
 from ledgermail.mailing import Mailing
-from ledgermail.status.ages import MOST_IN
 from ledgermail.status.bill import Bill
-from ledgermail.store import Snapshot, call, ledger_errors
+from ledgermail.store import MOST_IN, Snapshot, call, ledger_errors
 
 WINDOWS = (timedelta(hours=1), timedelta(days=1))  # the second where nothing was finished within the first
 QUERIES = 6  # a window; as many retentions as that can be told apart
