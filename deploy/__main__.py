@@ -11,8 +11,10 @@ from deploy.check import check
 from deploy.destroy import destroy, erase
 from deploy.gcloud import Runner, StepFailed
 from deploy.script import quoted, script
-from deploy.target import Target, read
+from deploy.target import Target, check_mailings, read
 from ledgermail.errors import ConfigurationError
+
+MAKING = ("plan", "apply")  # what would bring the mailings to Google; to look and to leave they need not be sound
 
 
 def main() -> int:
@@ -20,6 +22,8 @@ def main() -> int:
     options = _options()
     try:
         target = read(options.project, options.region, options.config)
+        if options.verb in MAKING:
+            check_mailings(target)
     except ConfigurationError as error:
         _complain("\n".join(error.problems))
         return 2

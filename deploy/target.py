@@ -8,8 +8,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from deploy import ROOT
 from deploy.table import FUNCTIONS, TASK_ACCOUNT, Function
-from ledgermail import settings
+from ledgermail import mailing, settings
+from ledgermail.delivering.content import must_compile
 from ledgermail.errors import ConfigurationError
 from ledgermail.settings import ConsoleAuth
 
@@ -20,6 +22,7 @@ REGION = re.compile(r"[a-z]+-[a-z]+\d+")
 KEYS = {"prefix": str, "database": str, "firestore_location": str, "notify": list, "ttl": bool}
 TABLES = ("settings", "functions")
 TUNABLE = {"memory": str, "cpu": int, "concurrency": int, "min_instances": int, "max_instances": int}
+SOURCE = ROOT / "functions"
 OURS = ("PROJECT", "DATABASE", "LOCATION", "QUEUE", "UPKEEP_QUEUE", "FUNCTION_URL", "TASK_ACCOUNT")  # by the deployment
 
 
@@ -91,6 +94,17 @@ def read(project: str, region: str, path: Path | None) -> Target:
     checked = _check_settings(target)
     functions = tuple(_with_secrets(function, checked.provider) for function in target.functions)
     return replace(target, functions=functions, timeout=checked.function_timeout)
+
+
+def check_mailings(target: Target) -> None:
+    """Look at the mailings as `deliver` will at its start. Raises ConfigurationError with everything that is wrong.
+
+    A folder named by an absolute path is one of the image, and is not here.
+    """
+    folder = Path(target.settings.get("MAILINGS", settings.FOLDER.name))
+    if not folder.is_absolute():
+        mailings = mailing.load(SOURCE / folder)
+        must_compile(mailings.values())
 
 
 def _problems(project: str, region: str, declared: Mapping[str, Any]) -> list[str]:

@@ -285,6 +285,14 @@ def app() -> App:
 
 
 def from_environment(environment: Mapping[str, str]) -> App:
-    """The one of these settings. Raises ConfigurationError naming all that is wrong."""
+    """The one of these settings. Raises ConfigurationError naming all that is wrong.
+
+    Only the function that renders compiles the templates, and before it gets a request: see content.must_compile.
+    """
     read = settings.read(environment)
-    return App(read, mailing.in_force(mailing.load(read.mailings), read))
+    mailings = mailing.load(read.mailings)
+    if environment.get("FUNCTION_TARGET") == "deliver":
+        from ledgermail.delivering.content import must_compile
+
+        must_compile(mailings.values())
+    return App(read, mailing.in_force(mailings, read))

@@ -1,7 +1,7 @@
 """Turn a delivery's frozen items into a mail: subject, HTML and text. Pure, but for templates compiled once an instance."""
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import lru_cache
@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
+from ledgermail.declared import refuse
 from ledgermail.delivering.attachment import Attachment, attachment, value_of, words
 from ledgermail.errors import ContentChanged, ContentError, InvalidDocument
 from ledgermail.ledger.delivery import Content, Delivery
-from ledgermail.mailing import Mailing, Source
+from ledgermail.mailing import TEMPLATES, Mailing, Source
 from ledgermail.planning.page import content_hash
 from ledgermail.support.wording import zone_of
 
@@ -63,6 +64,23 @@ def render(
         raise ContentError(f"{mailing.name}/subject.txt: comes out empty")
     text = _fill(mailing, "body.txt", shown).strip() + "\n"
     return Rendered(_shorten(subject), html, text, attachment(mailing, delivery, items))
+
+
+def must_compile(mailings: Iterable[Mailing]) -> None:
+    """Compile every template, as is needed once an instance anyway. Raises ConfigurationError naming all that are none.
+
+    Found out only by a delivery, such a template would end every mail of its mailing as rejected.
+    """
+    from jinja2 import TemplateError
+
+    problems = []
+    for mailing in mailings:
+        for name in TEMPLATES:
+            try:
+                compiled(mailing.templates[name], name.endswith(".mjml"))
+            except (TemplateError, ValueError) as error:
+                problems.append(f"{mailing.name}/{name}: {error}")
+    refuse(problems)
 
 
 def one_line(text: str) -> str:

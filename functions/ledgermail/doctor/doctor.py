@@ -9,6 +9,7 @@ from typing import assert_never
 
 from ledgermail import mailing
 from ledgermail.app import App
+from ledgermail.delivering.content import must_compile
 from ledgermail.doctor.finding import Finding, ok, problem, unseen
 from ledgermail.errors import ConfigurationError
 from ledgermail.mailing import Mailing
@@ -38,6 +39,7 @@ def _settings(environment: Mapping[str, str]) -> tuple[Settings | None, list[Fin
 def _mailings(environment: Mapping[str, str]) -> tuple[Mapping[str, Mailing], list[Finding]]:
     try:
         mailings = mailing.load(Path(environment.get(f"{PREFIX}MAILINGS", "").strip() or FOLDER))
+        must_compile(mailings.values())
     except ConfigurationError as error:
         return {}, [problem("mailings", said, MEND) for said in error.problems]
     except OSError as error:

@@ -1,6 +1,8 @@
 """The doctor: all is well with a healthy deployment, and of a broken one it names what is broken, and what to do."""
 
 import json
+from pathlib import Path
+from shutil import copytree
 
 import pytest
 
@@ -9,7 +11,7 @@ from emulator.inbox import Inbox
 from emulator.tasks import CloudTasks
 from ledgermail.cli import main
 from ledgermail.ledger.delivery import to_document
-from ledgermail.settings import SECRETS, Provider, secrets_of
+from ledgermail.settings import FOLDER, SECRETS, Provider, secrets_of
 from tests.integration.doctor.conftest import NOWHERE, Examine
 from tests.samples import NOW, a_delivery, a_match, a_user
 
@@ -95,6 +97,18 @@ def test_what_is_broken_is_named_with_its_fix_and_nothing_else_is(
     assert set(found) <= {"firestore": {"indexes", "gate"}, "key": {"sender"}, "secret": {"key", "sender"}}.get(
         check, set()
     )
+
+
+def test_a_template_that_is_none_is_named_as_every_mail_of_it_would_be_rejected(
+    examine: Examine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copytree(FOLDER / "job-alert", tmp_path / "job-alert")
+    (tmp_path / "job-alert" / "body.txt").write_text("{{ unsubscribe_url }} {{ item.title")
+    monkeypatch.setenv("LEDGERMAIL_MAILINGS", str(tmp_path))
+    code, found = examine()
+    verdict, said, _ = found["mailings"]
+    assert (code, verdict) == (1, "problem")
+    assert said.startswith("job-alert/body.txt: unexpected end of template")
 
 
 def test_every_wrong_setting_is_named_and_what_needs_no_settings_is_looked_at(

@@ -1,9 +1,13 @@
 """`python -m deploy`: its verbs, its questions and its exit codes."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
+from shutil import copytree
 
 from deploy import ROOT
+from deploy.target import SOURCE
 from tests.unit.deploy.conftest import EXAMPLE, Cloud
 
 
@@ -50,3 +54,21 @@ def test_wrong_settings_are_all_named_and_nothing_is_called(cloud: Cloud) -> Non
     assert asked.returncode == 2
     assert len(asked.stderr.splitlines()) == 2
     assert not cloud.gcloud.calls
+
+
+def test_a_mailing_that_would_not_start_is_refused_before_anything_is_made(cloud: Cloud, tmp_path: Path) -> None:
+    """By file and key, as the functions would say after a quarter of an hour; but leaving needs no sound mailings."""
+    copytree(SOURCE / "mailings", tmp_path / "mine")
+    (tmp_path / "mine" / "weekly-digest" / "body.txt").write_text("{{ unsubscribe_url }} {{ item.title")
+    config = tmp_path / "deploy.toml"
+    folder = os.path.relpath(tmp_path / "mine", SOURCE)
+    config.write_text(f'[settings]\nSENDER = "a@example.com"\nMAILINGS = "{folder}"\n')
+    for verb in ("plan", "apply"):
+        asked = deploy(cloud, verb, f"--config={config}")
+        assert (asked.returncode, asked.stdout) == (2, "")
+        assert asked.stderr.startswith("weekly-digest/body.txt: unexpected end of template")
+    assert not cloud.gcloud.calls
+    assert deploy(cloud, "destroy", f"--config={config}", answer="no\n").returncode == 1
+
+    (tmp_path / "mine" / "weekly-digest" / "mailing.toml").write_text("")
+    assert "weekly-digest/mailing.toml guarantee: is missing" in deploy(cloud, "apply", f"--config={config}").stderr
