@@ -34,6 +34,17 @@ def test_a_user_is_written_with_what_the_line_says_and_no_more() -> None:
     assert "mailings" not in read(Kind.USERS, USER | {"mailings": {}}).document
 
 
+def test_whoever_must_not_be_mailed_or_has_come_back_is_taken_over_from_the_system_before() -> None:
+    """All fields of the README's table: an adopter brings the unsubscribed with them above all."""
+    suppressed = {"reason": "unsubscribed at our old provider", "at": "2026-08-16T10:00:00+02:00"}
+    chosen = {"active": True, "resumed_at": "2026-08-16T08:00:00Z"}
+    record = read(Kind.USERS, USER | {"suppressed": suppressed, "mailings": {"daily-digest": chosen}})
+    at = datetime(2026, 8, 16, 8, tzinfo=UTC)
+    assert record.document["suppressed"] == suppressed | {"at": at}
+    assert record.document["mailings"]["daily-digest"]["resumed_at"] == at
+    assert read(Kind.USERS, USER | {"webhook_secret": f"whsec_{'A' * 32}"}).document["webhook_secret"]
+
+
 def test_a_match_has_an_id_of_its_user_and_job_and_the_time_of_writing_unless_it_says_another() -> None:
     record = read(Kind.MATCHES, MATCH)
     assert (record.path, record.stamped) == (("matches", "u1_acme-1"), "matched_at")
@@ -56,6 +67,11 @@ WRONG = [
     (Kind.USERS, {"name": 5}, "name: must be text"),
     (Kind.USERS, {"mail": "x"}, "mail: is not known; there are user_id, email"),
     (Kind.USERS, {"webhook_url": "javascript:alert(1)"}, "webhook_url: must be an http(s) address"),
+    (Kind.USERS, {"webhook_secret": "sesame"}, "webhook_secret: is not whsec_ and 24 to 64 bytes in base64"),
+    (Kind.USERS, {"suppressed": True}, "suppressed: must be a map"),
+    (Kind.USERS, {"suppressed": {"at": "2026-08-16T08:00:00Z"}}, "suppressed.reason: must be text, and not empty"),
+    (Kind.USERS, {"suppressed": {"reason": "asked"}}, "suppressed.at: must be a time in ISO 8601"),
+    (Kind.USERS, {"suppressed": {"reason": "asked", "on": "x"}}, "suppressed.on: is not known; there are reason, at"),
     (Kind.USERS, {"mailings": []}, "mailings: must be a map"),
     (Kind.USERS, {"mailings": {"daily": {}}}, "mailings.daily: there is no such mailing; there are "),
     (Kind.USERS, {"mailings": {"job-alert": True}}, "mailings.job-alert: must be a map"),
@@ -63,6 +79,8 @@ WRONG = [
     (Kind.USERS, {"mailings": {"job-alert": {"active": 1}}}, "mailings.job-alert.active: must be true or false"),
     (Kind.USERS, {"mailings": {"daily-digest": {"active": True, "schedule": "8"}}}, "mailings.daily-digest.schedule: must"),
     (Kind.USERS, {"mailings": {"daily-digest": {"active": True, "topics": [""]}}}, "mailings.daily-digest.topics: must be"),
+    (Kind.USERS, {"mailings": {"job-alert": {"active": True, "topics": ["a/b"]}}}, "mailings.job-alert.topics: cannot be"),
+    (Kind.USERS, {"mailings": {"job-alert": {"active": True, "resumed_at": "x"}}}, "mailings.job-alert.resumed_at: must be"),
     (Kind.USERS, {"mailings": {"job-alert": {"active": True, "since": "now"}}}, "mailings.job-alert.since: must be a time"),
     (Kind.MATCHES, {"job": {}}, "job.title: must be text"),
     (Kind.MATCHES, {"user_id": "a/b"}, "user_id: cannot be a document id"),

@@ -5,7 +5,7 @@ bad ones are to be skipped. Writing the same line again changes nothing, so an i
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -106,7 +106,8 @@ class Import:
             for reference, record in found:
                 if reference.path not in there:
                     stamp = {record.stamped: firestore.SERVER_TIMESTAMP} if record.stamped else {}
-                    batch.set(reference, {**record.document, **stamp}, merge=self.kind is Kind.USERS)
+                    merged = _named(client, record.document) if self.kind is Kind.USERS else False
+                    batch.set(reference, {**record.document, **stamp}, merge=merged)
                 elif not self._kept_whole:  # with the time of the first writing: of another it would be found anew
                     batch.update(reference, dict(record.document))
             if len(batch):
@@ -150,6 +151,16 @@ def _print(work: Import) -> None:
         return
     kept = f", {work.kept} were there" if work.kept else ""
     print_lines(f"import: {work.good} good lines, {work.bad} bad; {work.written} {work.kind} written{kept}")
+
+
+def _named(client: firestore.Client, document: Mapping[str, Any]) -> list[str]:
+    """What a user's line takes the place of: each field, whole, but of `mailings` only what is chosen in each.
+
+    Of a suppression that is there nothing stays: the new one would hold for the old one's address alone.
+    """
+    chosen = [(mailing, name) for mailing, fields in document.get("mailings", {}).items() for name in fields]
+    fields = [name for name in document if name != "mailings"]
+    return fields + [client.field_path("mailings", mailing, name) for mailing, name in chosen]
 
 
 def _version(file: Path) -> tuple[int, int]:

@@ -1,7 +1,7 @@
 """One line of a file to import, read as a user, a match or a report. Pure: bytes in, a document or its problem out.
 
-    users    {"user_id", "email", "name", "timezone", "webhook_url", "webhook_secret",
-              "mailings": {NAME: {"active", "schedule", "topics", "since"}}}
+    users    {"user_id", "email", "name", "timezone", "webhook_url", "webhook_secret", "suppressed": {"reason", "at"},
+              "mailings": {NAME: {"active", "schedule", "topics", "since", "resumed_at"}}}
     matches  {"user_id", "job_id", "job": {"title", ...}, "matched_at", "match_id"}
     reports  {"topic", "version", "rows": [{...}], "columns": [...], "published_at"}
 
@@ -27,6 +27,7 @@ from ledgermail.planning.page import read_matches
 from ledgermail.planning.reports import REPORTS, VERSIONS
 from ledgermail.planning.schedules import parse
 from ledgermail.support.wording import zone_of
+from ledgermail.webhooks.webhook import BAD_SECRET, signing_key
 
 MOST_BYTES = 1_000_000  # of a document's fields; with its name Firestore takes 1 MiB
 MOST_NAME_BYTES = 1_500
@@ -86,7 +87,9 @@ def _fields(line: bytes) -> Fields:
 
 
 def _user(fields: Fields, mailings: Mapping[str, Mailing]) -> Record:
-    _known(fields, "", "user_id", "email", "name", "timezone", "mailings", "webhook_url", "webhook_secret")
+    _known(
+        fields, "", "user_id", "email", "name", "timezone", "mailings", "webhook_url", "webhook_secret", "suppressed"
+    )
     if usable_address(fields.get("email")) is None:
         raise InvalidDocument("email: must be an address that mail can be sent to")
     for name in ("name", "timezone", "webhook_url", "webhook_secret"):
@@ -95,19 +98,32 @@ def _user(fields: Fields, mailings: Mapping[str, Mailing]) -> Record:
         raise InvalidDocument(f"timezone: is not known: {fields['timezone']!a}")
     if "webhook_url" in fields and link(fields["webhook_url"]) != fields["webhook_url"]:
         raise InvalidDocument("webhook_url: must be an http(s) address")
+    if "webhook_secret" in fields and signing_key(fields["webhook_secret"]) is None:
+        raise InvalidDocument(f"webhook_secret: is {BAD_SECRET.failure.detail}")
     chosen = _map(fields, "mailings") if "mailings" in fields else {}
     preferences = {name: _preference(name, _map(chosen, name, "mailings."), mailings) for name in chosen}
     document = {name: value for name, value in fields.items() if name not in {"user_id", "mailings"}}
     if preferences:  # an empty map would take the place of those that are there
         document["mailings"] = preferences
+    if "suppressed" in fields:
+        document["suppressed"] = _suppressed(_map(fields, "suppressed"))
     return Record((USERS, ids.user_key(_text(fields, "user_id"))), document)
+
+
+def _suppressed(fields: Fields) -> Fields:
+    """Why they are not mailed, and since when; as one that is read out of Firestore has it, perhaps for which address."""
+    place = "suppressed."
+    _known(fields, place, "reason", "at", "event", "address")
+    for name in ("reason", *(name for name in ("event", "address") if name in fields)):
+        _text(fields, name, place=place)
+    return {**fields, "at": _time(fields, "at", place)}
 
 
 def _preference(name: str, fields: Fields, mailings: Mapping[str, Mailing]) -> Fields:
     place = f"mailings.{name}."
     if name not in mailings:
         raise InvalidDocument(f"mailings.{name}: there is no such mailing; there are {', '.join(mailings)}")
-    _known(fields, place, "active", "schedule", "topics", "since")
+    _known(fields, place, "active", "schedule", "topics", "since", "resumed_at")
     if not isinstance(fields.get("active"), bool):
         raise InvalidDocument(f"{place}active: must be true or false")
     if "schedule" in fields:
@@ -118,7 +134,9 @@ def _preference(name: str, fields: Fields, mailings: Mapping[str, Mailing]) -> F
     topics = fields.get("topics", [])
     if not isinstance(topics, list) or not all(isinstance(topic, str) and topic for topic in topics):
         raise InvalidDocument(f"{place}topics: must be a list of text")
-    return {**fields, **({"since": _time(fields, "since", place)} if "since" in fields else {})}
+    for topic in topics:
+        _key(topic, f"{place}topics")
+    return {**fields, **{name: _time(fields, name, place) for name in ("since", "resumed_at") if name in fields}}
 
 
 def _match(fields: Fields, _mailings: Mapping[str, Mailing]) -> Record:
@@ -161,10 +179,10 @@ def _known(fields: Fields, place: str, *names: str) -> None:
             raise InvalidDocument(f"{place}{name}: is not known; there are {', '.join(names)}")
 
 
-def _text(fields: Fields, name: str, default: str | None = None) -> str:
+def _text(fields: Fields, name: str, default: str | None = None, place: str = "") -> str:
     value = fields.get(name, default)
     if not isinstance(value, str) or (not value and value != default):
-        raise InvalidDocument(f"{name}: must be text, and not empty")
+        raise InvalidDocument(f"{place}{name}: must be text, and not empty")
     return value
 
 

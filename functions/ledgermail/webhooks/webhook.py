@@ -41,7 +41,7 @@ class Webhooks:
         The delivery's email must be on record. The outcome is Accepted with the event id, Rejected or Transient: it may
         be sent again, so that nothing is ambiguous; and what is wrong with one customer's server closes no breaker.
         """
-        key = _key(secret)
+        key = signing_key(secret)
         if key is None:
             return BAD_SECRET
         name, content = event_id(delivery), body(delivery)
@@ -84,7 +84,7 @@ def body(delivery: Delivery) -> str:
     return json.dumps(told, separators=(",", ":"))
 
 
-def _key(secret: object) -> bytes | None:
+def signing_key(secret: object) -> bytes | None:
     """The key, or None. The library skips what is not base64, and would sign with what is left."""
     if not isinstance(secret, str) or not secret.startswith(SECRET_PREFIX):
         return None

@@ -13,7 +13,7 @@ from emulator.firestore import Firestore
 from emulator.process import ROOT
 from tests.integration.cli.conftest import Call
 from tests.integration.conftest import Ground
-from tests.samples import ENVIRONMENT, a_user
+from tests.samples import ENVIRONMENT, NOW, a_user
 
 
 def user(number: int, **changes: Any) -> dict[str, Any]:
@@ -73,6 +73,16 @@ def test_what_the_line_does_not_name_is_left_as_it_is(ground: Ground, call: Call
     found = users(ground)["u1"]
     assert (found["email"], found["suppressed"]) == ("new@example.com", {"reason": "bounce"})
     assert set(found["mailings"]) == {"daily-digest", "job-alert"}
+
+
+def test_a_suppression_takes_the_place_of_the_one_that_is_there_whole(ground: Ground, call: Call, file: Path) -> None:
+    """Of that address it would else hold for no other, and the user would be mailed."""
+    ground.user("u1", a_user(suppressed={"reason": "bounce", "address": "old@example.com", "at": NOW}))
+    brought = {"reason": "asked us by letter", "at": "2026-08-16T08:00:00+00:00"}
+    assert call("import", "users", write(file, user(1, suppressed=brought)), "-y").code == 0
+    assert set(users(ground)["u1"]["suppressed"]) == {"reason", "at"}
+    (shown,) = call("suppressions", "--json").json["suppressions"]
+    assert shown == {"user_id": "u1", **brought}
 
 
 def test_without_a_yes_and_on_a_dry_run_nothing_is_written(ground: Ground, call: Call, file: Path) -> None:
