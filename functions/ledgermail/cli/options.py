@@ -16,11 +16,23 @@ def _user() -> str:
         return "cli"
 
 
+def _named(by: str) -> str:
+    """Who asks, who must be somebody: `--by "$OPERATOR"` where that is not set would put nobody on record."""
+    if not by.strip():
+        raise typer.BadParameter("must not be empty: it is who is on record")
+    return by
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 By = Annotated[
     str,
-    typer.Option("--by", default_factory=_user, help="Who asks for it, for the audit; else the user of this machine."),
+    typer.Option(
+        "--by",
+        default_factory=_user,
+        callback=_named,
+        help="Who asks for it, for the audit; else the user of this machine.",
+    ),
 ]
 Note = Annotated[str, typer.Option("--note", help="Why, for the audit.")]
 

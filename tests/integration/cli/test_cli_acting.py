@@ -61,6 +61,13 @@ def test_what_is_not_there_is_not_acted_on(post: Post, call: Call) -> None:
     assert [call("cancel", "no id", *yes).code for yes in ([], ["--yes"])] == [2, 2]
 
 
+@pytest.mark.parametrize("by", ["", " "])
+def test_nobody_is_not_put_on_record(by: str, post: Post, call: Call) -> None:
+    refused = call("pause", "--yes", "--by", by, "--json")
+    assert (refused.code, acts(post)) == (2, [])
+    assert "'--by'" in refused.json["error"][0]
+
+
 def test_mail_is_held_back_and_let_go_again(post: Post, call: Call) -> None:
     assert call("pause", "-y").out == "pause: mail is held back now\n"
     assert call("pause", "-y").out == "pause: mail is held back already\n"
