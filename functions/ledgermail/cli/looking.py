@@ -60,6 +60,8 @@ def runs(
     since = app.clock.now() - timedelta(days=days)
     newest = Runs(app.client).accounts(since, MOST_RUNS if mailing else limit, bill)
     accounts = [one for one in newest if mailing in ("", one.mailing)][:limit]
+    if mailing and not accounts and mailing not in app.mailings:  # one that is gone may still have runs
+        raise Failed(Code.USAGE, [f"--mailing: there is no {mailing!r}; there are {', '.join(app.mailings)}"])
     counted = [Runs(app.client).counted(one, bill) for one in accounts]
     told = [run_as_json(one) for one in counted]
     if as_json:

@@ -83,6 +83,13 @@ def test_the_newest_runs_of_a_mailing_are_found_behind_those_of_others(post: Pos
     assert call("runs", "--days", 10**9).code == 2
 
 
+def test_runs_of_a_mailing_that_is_none_are_not_taken_for_no_runs(post: Post, ground: Ground, call: Call) -> None:
+    assert (call("runs", "--mailing", "weekly-digest").code, call("runs", "--mailing", "gone").code) == (0, 2)
+    assert call("runs", "--mailing", "weekly").err.startswith("ledgermail: --mailing: there is no 'weekly'; there are ")
+    ground.db.collection("runs").document("gone:1").set({"mailing": "gone", "opened_at": datetime.now(UTC)})
+    assert [run["run_key"] for run in call("runs", "--mailing", "gone", "--json").json["runs"]] == ["gone:1"]
+
+
 def test_status_says_what_is_wrong_and_ends_with_one(
     post: Post, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
