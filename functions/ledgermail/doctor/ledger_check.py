@@ -129,7 +129,9 @@ def _gate(gate: Gate, now: datetime) -> Finding:
         said = f"the breaker is open {since}, until {gate.open_until:{SECONDS}}: {gate.reason}{paused}"
         return problem("gate", said, f"mend what the provider says; it closes by itself then. {CLOSE}")
     if gate.paused:
-        return warning("gate", f"mail is paused {since} or before", "set `paused` of state/gate to false")
+        return warning(
+            "gate", f"mail is paused {since} or before", "`ledgermail resume`, or the console: both put it on record"
+        )
     return ok("gate", "mail may go out")
 
 

@@ -73,6 +73,7 @@ def test_a_pause_is_told_with_its_time_and_is_no_problem(examine: Examine, state
     code, found = examine()
     assert (code, set(found), found["gate"][0]) == (0, {"gate"}, "warning")
     assert found["gate"][1] == f"mail is paused since {written.update_time:%Y-%m-%dT%H:%M:%SZ} or before"
+    assert found["gate"][2].startswith("`ledgermail resume`")  # a gate that is written by hand is on no record
 
 
 def test_an_open_breaker_is_a_problem_told_with_its_times_and_its_reason(examine: Examine, state: Any) -> None:
