@@ -11,6 +11,8 @@ from typing import Any
 from deploy import ROOT
 from deploy.table import FUNCTIONS, TASK_ACCOUNT, Function
 from ledgermail import mailing, settings
+from ledgermail.declared import refuse
+from ledgermail.delivering.addresses import usable_address
 from ledgermail.delivering.content import must_compile
 from ledgermail.errors import ConfigurationError
 from ledgermail.settings import ConsoleAuth
@@ -18,6 +20,8 @@ from ledgermail.settings import ConsoleAuth
 NUMBER = "@PROJECT_NUMBER@"  # known only to the project itself: filled in when a command is run
 PREFIX = re.compile(r"[a-z][a-z0-9-]{0,16}[a-z0-9]")  # with any function's name still within an account's 30 characters
 PROJECT = re.compile(r"[a-z][a-z0-9-]{4,28}[a-z0-9]")
+DATABASE = re.compile(r"\(default\)|[a-z][a-z0-9-]{2,61}[a-z0-9]")
+MEMORY = re.compile(r"[1-9]\d*[MG]i?")
 REGION = re.compile(r"[a-z]+-[a-z]+\d+")
 KEYS = {"prefix": str, "database": str, "firestore_location": str, "notify": list, "ttl": bool}
 TABLES = ("settings", "functions")
@@ -78,9 +82,18 @@ def read(project: str, region: str, path: Path | None) -> Target:
     except (OSError, ValueError) as error:
         raise ConfigurationError([f"{path}: {error}"]) from error
     problems = _problems(project, region, declared)
-    if problems:
-        raise ConfigurationError(problems)
-    target = Target(
+    target = _target(project, region, _sound(declared))
+    try:
+        checked = _check_settings(target)
+    except ConfigurationError as error:
+        raise ConfigurationError([*problems, *error.problems]) from error
+    refuse(problems)
+    functions = tuple(_with_secrets(function, checked.provider) for function in target.functions)
+    return replace(target, functions=functions, timeout=checked.function_timeout)
+
+
+def _target(project: str, region: str, declared: Mapping[str, Any]) -> Target:
+    return Target(
         project=project,
         region=region,
         prefix=declared.get("prefix", "ledgermail"),
@@ -91,9 +104,17 @@ def read(project: str, region: str, path: Path | None) -> Target:
         settings={name: _text(value) for name, value in declared.get("settings", {}).items()},
         functions=tuple(_tuned(function, declared) for function in FUNCTIONS),
     )
-    checked = _check_settings(target)
-    functions = tuple(_with_secrets(function, checked.provider) for function in target.functions)
-    return replace(target, functions=functions, timeout=checked.function_timeout)
+
+
+def _sound(declared: Mapping[str, Any]) -> dict[str, Any]:
+    """What can be looked at further, although something else is wrong: so that all of it is told at once."""
+    kinds = {**KEYS, **dict.fromkeys(TABLES, dict)}
+    sound = {name: value for name, value in declared.items() if name in kinds and _is(declared, name, kinds[name])}
+    given = sound.get("settings", {})
+    sound["settings"] = {name: given[name] for name in given if name not in OURS and name not in settings.SECRET_NAMES}
+    functions = sound.get("functions", {})
+    sound["functions"] = {name: functions[name] for name in functions if not _function_problems(name, functions[name])}
+    return sound
 
 
 def check_mailings(target: Target) -> None:
@@ -113,10 +134,12 @@ def _problems(project: str, region: str, declared: Mapping[str, Any]) -> list[st
     problems += [f"{name}: is not known" for name in declared if name not in KEYS and name not in TABLES]
     problems += [f"{name}: must be {kind.__name__}" for name, kind in KEYS.items() if not _is(declared, name, kind)]
     problems += [f"{name}: must be a table" for name in TABLES if not _is(declared, name, dict)]
-    if problems:
-        return problems
+    declared = {name: value for name, value in declared.items() if _is(declared, name, KEYS.get(name, dict))}
     if not PREFIX.fullmatch(declared.get("prefix", "ledgermail")):
         problems.append("prefix: must be 2 to 18 of a-z, 0-9 and -, beginning with a letter")
+    if not DATABASE.fullmatch(declared.get("database", "(default)")):
+        problems.append("database: must be (default), or 4 to 63 of a-z, 0-9 and -, beginning with a letter")
+    problems += [f"notify: {to!r} is no address" for to in declared.get("notify", ()) if usable_address(to) is None]
     problems += [f"settings.{name}: is set by the deployment" for name in declared.get("settings", {}) if name in OURS]
     secrets = settings.SECRET_NAMES
     problems += [f"settings.{name}: is a secret" for name in declared.get("settings", {}) if name in secrets]
@@ -128,11 +151,18 @@ def _problems(project: str, region: str, declared: Mapping[str, Any]) -> list[st
 def _function_problems(name: str, values: object) -> list[str]:
     if name not in {function.name for function in FUNCTIONS} or not isinstance(values, dict):
         return [f"functions.{name}: there is no such function"]
-    return [
+    problems = [
         f"functions.{name}.{key}: must be one of {', '.join(TUNABLE)}, of the right kind"
         for key in values
         if key not in TUNABLE or not _is(values, key, TUNABLE[key])
     ]
+    if problems:
+        return problems
+    least = {key: 0 if key == "min_instances" else 1 for key in TUNABLE if key != "memory"}
+    problems = [f"functions.{name}.{k}: must be {n} or more" for k, n in least.items() if values.get(k, n) < n]
+    if not MEMORY.fullmatch(values.get("memory", "512Mi")):
+        problems.append(f"functions.{name}.memory: must be as 512Mi or 1Gi")
+    return problems
 
 
 def _is(declared: Mapping[str, Any], name: str, kind: type) -> bool:

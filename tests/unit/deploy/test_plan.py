@@ -197,6 +197,12 @@ def test_what_runs_is_posted_and_what_is_looked_at_is_got(target: Target) -> Non
         ("[functions.delivr]\ncpu = 2\n", "functions.delivr: there is no such function"),
         ('[functions.deliver]\ncpu = "2"\n', "functions.deliver.cpu: must be"),
         ("notify = true\n", "notify: must be list"),
+        ('notify = ["oncall"]\n', "notify: 'oncall' is no address"),
+        ("notify = [5]\n", "notify: 5 is no address"),
+        ('database = "my data"\n', "database: must be (default), or 4 to 63"),
+        ("[functions.deliver]\nconcurrency = 0\n", "functions.deliver.concurrency: must be 1 or more"),
+        ("[functions.deliver]\nmin_instances = -1\n", "functions.deliver.min_instances: must be 0 or more"),
+        ('[functions.deliver]\nmemory = "lots"\n', "functions.deliver.memory: must be as 512Mi"),
     ],
 )
 def test_a_deployment_that_cannot_work_is_refused_before_it_begins(tmp_path: Path, declared: str, problem: str) -> None:
@@ -209,12 +215,24 @@ def test_a_deployment_that_cannot_work_is_refused_before_it_begins(tmp_path: Pat
 
 
 def test_all_problems_are_named_at_once(tmp_path: Path) -> None:
-    """A wrong project, region and key are told together."""
+    """A wrong project, region, key and table are told together, and what the functions would say of the rest."""
     file = tmp_path / "deploy.toml"
-    file.write_text("colour = 1\nttl = 3\n")
+    tables = '[settings]\nQUEUE = "x"\nLEASE = "30s"\n[functions.deliver]\ncpu = "2"\n[functions.delivr]\ncpu = 2\n'
+    file.write_text(f'colour = 1\nttl = 3\nprefix = "M"\n{tables}')
     with pytest.raises(ConfigurationError) as refused:
         read("My Project", "europe", file)
-    assert len(refused.value.problems) == 4
+    assert [problem.partition(":")[0] for problem in refused.value.problems] == [
+        "--project",
+        "--region",
+        "colour",
+        "ttl",
+        "prefix",
+        "settings.QUEUE",
+        "functions.deliver.cpu",
+        "functions.delivr",
+        "LEDGERMAIL_SENDER",
+        "LEDGERMAIL_LEASE",
+    ]
 
 
 def test_what_deploy_toml_says_of_a_function_is_deployed(tmp_path: Path) -> None:
