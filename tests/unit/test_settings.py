@@ -83,6 +83,22 @@ def test_an_address_of_ours_that_no_mail_could_carry_is_refused_before_it_reject
     assert problem.startswith(f"LEDGERMAIL_{name}: must be an address")
 
 
+EVENTS = (
+    "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEis/5eIg6GC/6tSoANe2xdK2CnkVteRXYOczjAXeADf5G"
+    "jXqt3rJf7UQFLOrXtQKCMXjXPqacNUB8fWZ6B+W25w=="
+)
+
+
+@pytest.mark.parametrize(
+    "key", ["MFkw...", EVENTS[:60], "SG.a-key-of-the-api", f"{EVENTS},nonsense", f"-----BEGIN {EVENTS}"]
+)
+def test_an_events_key_by_which_no_event_could_be_verified_is_refused(key: str) -> None:
+    """Else each batch is refused, and what is in doubt waits for evidence that never comes."""
+    (problem,) = ours(EVENTS_KEY=key)
+    assert problem.startswith("LEDGERMAIL_EVENTS_KEY: each must be a public key")
+    assert settings(EVENTS_KEY=f"{EVENTS}, {EVENTS}").events_keys == (EVENTS, EVENTS)
+
+
 @pytest.mark.parametrize("name", ["SENDGRID_KEY", "TRIGGER_KEY"])
 def test_a_key_is_read_without_the_line_end_that_its_file_had(name: str) -> None:
     assert settings(**{name: "SG.abc\n"}).secrets[name] == "SG.abc"
