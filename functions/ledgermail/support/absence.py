@@ -126,7 +126,8 @@ class NoMail:
         person, mailing = self.person, self.mailing
         if person.document is None:
             return Explained(Why.NO_USER, f"No: there is no user {person.user_id}.")
-        following = f"; the next one is due on {when(self.next_due, person.zone)}" if self.next_due else ""
+        coming = self.next_due if self.wanted else None  # who does not want it is not told of one to come
+        following = f"; the next one is due on {when(coming, person.zone)}" if coming else ""
         if self.due is None:
             return self._told(Why.NOTHING_DUE, "No", f"was never due: their schedule has nothing then{following}")
         if self.due.at > now:

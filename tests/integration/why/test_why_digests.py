@@ -55,6 +55,17 @@ def test_a_missed_run_says_so_and_when_the_next_is(planning: Planning, ask: Ask)
     )
 
 
+def test_who_has_it_switched_off_is_told_of_no_next_one(planning: Planning, ask: Ask) -> None:
+    planning.users({"ada": {**a_subscriber("ada"), "mailings": {"daily-digest": {"active": False}}}})
+    for planned in (False, True):
+        if planned:
+            planning.subscribe("bob")
+            planning.tick(at(0))
+        answer = ask("ada", DAILY, at(0, 9))
+        assert answer.why is Why.NOT_WANTED, planned
+        assert answer.sentence.endswith("they have this mailing switched off."), planned
+
+
 def test_where_no_run_was_ever_made_within_the_time_to_catch_up_it_was_missed(planning: Planning, ask: Ask) -> None:
     planning.subscribe("ada")
     assert ask("ada", DAILY, at(1, 7)).why is Why.MISSED
