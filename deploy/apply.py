@@ -16,9 +16,9 @@ def apply(steps: list[Step], runner: Runner, say: Say) -> None:
 
 
 def _apply(step: Step, runner: Runner) -> str:
-    found = runner.find(step)
+    found = runner.given(step)
     if step.create is None:
-        return _existing(step, found)
+        return "is there" if found else "not there yet"
     if found and step.update is None:
         return "is there"
     command = step.update if found and step.update else step.create
@@ -28,9 +28,3 @@ def _apply(step: Step, runner: Runner) -> str:
     if step.find is None:
         return "done"
     return "updated" if found else "created"
-
-
-def _existing(step: Step, found: str) -> str:
-    if not found and step.required:
-        raise StepFailed(step, step.find or (), "not found")
-    return "is there" if found else "not there yet"

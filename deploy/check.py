@@ -12,7 +12,7 @@ MISSING = "nothing"
 
 
 def check(steps: list[Step], runner: Runner, say: Say) -> int:
-    """Say of each step whether it is as it should be, and return how many are not."""
+    """Say of each step whether it is as it should be, and return how many are not. Raises StepFailed where none can be seen."""
     off = 0
     for step in steps:
         if step.find is None:
@@ -28,7 +28,7 @@ def check(steps: list[Step], runner: Runner, say: Say) -> int:
 
 
 def _problems(step: Step, runner: Runner) -> list[str]:
-    if not runner.find(step):
+    if not runner.given(step):
         return ["it is not there"] if step.required else []
     return [problem for expected in step.expected for problem in _differences(expected, runner)]
 

@@ -29,4 +29,4 @@ def _learn(steps: list[Step], runner: Runner) -> None:
     """What later commands name: going backwards, it would be needed before it is found."""
     for step in steps:
         if step.captures:
-            runner.find(step)
+            runner.given(step)

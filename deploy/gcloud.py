@@ -50,6 +50,17 @@ class Runner:
             self.captured[step.captures] = found
         return found
 
+    def given(self, step: Step) -> str:
+        """As `find`, of what nobody makes here: where it is not there, nothing that is found afterwards means anything.
+
+        Raises StepFailed with what was said, which may be that nobody is logged in, or that there is no gcloud.
+        """
+        found = self.find(step)
+        if step.find and step.create is None and step.required and not found:
+            command = self.shown(step.find)
+            raise StepFailed(step, command, self.answer(command).err.strip() or "not found")
+        return found
+
     def run(self, step: Step, command: Command, stdin: str | None = None) -> None:
         """Run one command of a step. Raises StepFailed."""
         for name, content in step.files.items():

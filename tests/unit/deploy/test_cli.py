@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from shutil import copytree
 
+import pytest
+
 from deploy import ROOT
 from deploy.target import SOURCE
 from tests.unit.deploy.conftest import EXAMPLE, Cloud
@@ -46,6 +48,24 @@ def test_a_failure_names_the_command_and_what_may_help(cloud: Cloud) -> None:
     assert "gcloud iam service-accounts create ledgermail-tasks --display-name='" in failed.stderr
     assert "PERMISSION_DENIED" in failed.stderr
     assert "What may help: You need roles/iam.serviceAccountAdmin." in failed.stderr
+
+
+@pytest.mark.parametrize("verb", ["apply", "check", "destroy"])
+def test_who_cannot_see_the_project_is_told_so_and_not_that_nothing_is_there(verb: str, cloud: Cloud) -> None:
+    """An expired login made check say that all is missing, and destroy that all is gone."""
+    assert deploy(cloud, "apply").returncode == 0
+    cloud.gcloud.fail_at = "--"
+    asked = deploy(cloud, verb, answer="my-project-1\n")
+    assert asked.returncode == 1
+    assert "gcloud projects describe my-project-1" in asked.stderr
+    assert "PERMISSION_DENIED: told to fail" in asked.stderr
+    assert "OFF" not in asked.stdout
+    assert cloud.gcloud.kinds["run services"]
+
+
+def test_without_gcloud_that_is_said(cloud: Cloud) -> None:
+    cloud.environment["PATH"] = str(cloud.files / "nothing")
+    assert "gcloud is not installed" in deploy(cloud, "check").stderr
 
 
 def test_wrong_settings_are_all_named_and_nothing_is_called(cloud: Cloud) -> None:
