@@ -29,7 +29,9 @@ ABOUT_THE_MAIL = frozenset({Step.RCPT, Step.DATA, Step.BODY})
 CLOSING = 421  # RFC 5321, 3.8: the service is closing, whatever it was asked
 TOO_LARGE = 552  # RFC 1870, 6.1: said to MAIL of a mail's size
 UNAUTHENTICATED = frozenset({530, 534, 535, 538})  # RFC 4954, 6; at any step
-NO_RELAY = "relay"  # in the words of every server that takes us for a stranger, who may write only to its own mailboxes
+# In the words of every server that takes us for a stranger, who may write only to its own mailboxes. That is no fault of the
+# mail, so it is not given up; but a server may be repeating another's words about one recipient, who must hold nobody up.
+NO_RELAY = "relay"
 
 
 def kind_of_reply(step: Step, code: int, words: str) -> Kind:
@@ -44,7 +46,7 @@ def kind_of_reply(step: Step, code: int, words: str) -> Kind:
         return Kind.REJECTED
     if step not in ABOUT_THE_MAIL or code in UNAUTHENTICATED or not 500 <= code <= 599:
         return Kind.MISCONFIGURED
-    return Kind.MISCONFIGURED if step is Step.RCPT and NO_RELAY in words.lower() else Kind.REJECTED
+    return Kind.TRANSIENT if step is Step.RCPT and NO_RELAY in words.lower() else Kind.REJECTED
 
 
 def kind_of_break(step: Step, error: Exception) -> Kind:
