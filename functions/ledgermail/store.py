@@ -14,7 +14,6 @@ from ledgermail.settings import Settings
 
 # The client's own default goes on for 60 s, and does not try Aborted again. Ours ends well within a lease.
 CALL_SECONDS = 8.0
-QUERY_BYTES = 1400  # of a value that is queried for: Firestore refuses longer ones, a little below 1,500
 RETRY = Retry(
     predicate=if_exception_type(Aborted, ServiceUnavailable),
     initial=0.05,

@@ -13,7 +13,7 @@ from ledgermail.planning.schedules import MAX_CHARS
 from ledgermail.store import MOST_IN
 from tests.integration.conftest import Ground
 from tests.integration.interruptions import before
-from tests.integration.planning import DAILY, DAY, SHIPPED, WEEKLY, Planning, at
+from tests.integration.planning import DAILY, DAY, HOUR, SHIPPED, WEEKLY, Planning, at
 
 
 @pytest.fixture
@@ -151,3 +151,10 @@ def test_a_match_on_the_border_of_two_periods_is_in_one_digest(plan: Planning) -
     for day in range(3):
         plan.tick(at(day))
     assert [plan.jobs(delivery) for delivery in plan.owed()] == [["j0"], ["j2", "j1"], ["j3"]]
+
+
+def test_a_user_whose_id_is_too_long_to_be_asked_for_stands_in_nobodys_way(plan: Planning) -> None:
+    plan.subscribe("u" * 1_400, "u" * 1_401, "u", since=at(0, 8) - HOUR)
+    plan.tick(at(0))
+    assert {delivery.user_id for delivery in plan.owed()} == {"u" * 1_400, "u"}
+    plan.ground.assert_identity()

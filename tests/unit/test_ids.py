@@ -65,7 +65,7 @@ def test_the_user_is_read_back_out_of_the_id(user: str) -> None:
     assert (read is None) == ("~" in ids.encode_part(user, "user_id"))
 
 
-@pytest.mark.parametrize("user", ["a/b", ".", "..", "__x__", ""])
+@pytest.mark.parametrize("user", ["a/b", ".", "..", "__x__", "", "x" * 1401, "ä" * 701])
 def test_a_user_who_can_have_no_document_is_refused_by_name(user: str) -> None:
     with pytest.raises(InvalidId, match="user_id"):
         ids.user_key(user)

@@ -17,7 +17,7 @@ from ledgermail.ledger.delivery import Delivery
 from ledgermail.ledger.ledger import DELIVERIES, USERS, readable
 from ledgermail.planning.book import RUNS
 from ledgermail.planning.matches import MATCHES
-from ledgermail.store import QUERY_BYTES, Snapshot, call, ledger_errors
+from ledgermail.store import Snapshot, call, ledger_errors
 
 VALID = timedelta(hours=12)  # the field is on every page, and some stay open all day
 WORDS_CHARS = 1500  # the longest id there is
@@ -43,7 +43,7 @@ def search(visit: Visit) -> Response:
     found = _named(visit, words)
     if found:
         return pages.redirected(found)
-    asked = len(words.encode()) <= QUERY_BYTES
+    asked = len(words.encode()) <= ids.QUERY_BYTES
     users = visit.bill.documents(visit.app.suppressions.of_address(words)) if asked and "@" in words else []
     if len(users) == 1:
         return pages.redirected(visit.url("recipient", user_id=users[0]))

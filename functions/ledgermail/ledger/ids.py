@@ -14,6 +14,7 @@ from ledgermail.errors import InvalidId
 PART_BYTES = 200  # an encoded part above this is cut and hashed: two of them stay far below Firestore's 1,500 bytes
 CUT_BYTES = 100  # how much of such a part stays readable
 DOCUMENT_ID_BYTES = 1500  # Firestore's limit
+QUERY_BYTES = 1400  # of a value that is queried for: Firestore refuses longer ones, a little below 1,500
 TASK_HASH_CHARS = 32  # of a SHA-256: spreads task names, as Cloud Tasks asks for, and keeps them short
 DELIVERY_ID = re.compile(r"[A-Za-z0-9.%~-]+_[A-Za-z0-9.%~:-]+")
 
@@ -56,12 +57,12 @@ def user_of(delivery: str) -> str | None:
 
 
 def user_key(user_id: str) -> str:
-    """The document id in `users`, which is the user id as it stands. Raises InvalidId where Firestore could not hold it."""
+    """The document id in `users`, the user id as it stands. Raises InvalidId where it could not be held or asked for."""
     encode_part(user_id, "user_id")
     if "/" in user_id or user_id in {".", ".."} or (user_id.startswith("__") and user_id.endswith("__")):
         raise InvalidId("user_id: cannot be a document id in users")
-    if len(user_id.encode()) > DOCUMENT_ID_BYTES:
-        raise InvalidId(f"user_id: is longer than {DOCUMENT_ID_BYTES} bytes")
+    if len(user_id.encode()) > QUERY_BYTES:
+        raise InvalidId(f"user_id: is longer than {QUERY_BYTES} bytes")
     return user_id
 
 

@@ -162,7 +162,9 @@ class Audience:
         return [firsts[border] for border in borders]
 
     def covered_until(self, user_id: str, mailing: str) -> datetime | None:
-        """The end of the last period that this user has a digest of; one read."""
+        """The end of the last period that this user has a digest of; one read. One who cannot be asked for has none."""
+        if len(user_id.encode()) > ids.QUERY_BYTES:
+            return None
         query = self._client.collection(DELIVERIES).where(filter=FieldFilter("user_id", "==", user_id))
         query = query.where(filter=FieldFilter("mailing", "==", mailing))
         newest = query.order_by("period_end", direction=firestore.Query.DESCENDING).limit(1)

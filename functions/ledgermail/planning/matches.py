@@ -7,7 +7,8 @@ from typing import Any
 from google.cloud import firestore
 from google.cloud.firestore_v1.base_query import FieldFilter
 
-from ledgermail.store import QUERY_BYTES, Snapshot, call, count_of, ledger_errors
+from ledgermail.ledger.ids import QUERY_BYTES
+from ledgermail.store import Snapshot, call, count_of, ledger_errors
 
 MATCHES = "matches"
 PAGE = 200  # matches a page and so a commit: about 200 KB, and two writes of overhead for 200

@@ -127,7 +127,7 @@ def plan_run_page(
 
 
 def _plan(mailing: Mailing, run: Run, subscriber: Subscriber, start: datetime, now: datetime, shards: int) -> Delivery:
-    delivery_id = ids.run_delivery_id(subscriber.user_id, run.occasion)
+    delivery_id = ids.run_delivery_id(ids.user_key(subscriber.user_id), run.occasion)
     return Delivery(
         id=delivery_id,
         mailing=mailing.name,
