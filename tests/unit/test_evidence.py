@@ -88,6 +88,14 @@ def test_the_claim_that_was_answered_by_an_event_first_has_nothing_left_to_settl
     assert transitions.reject(proven, failure=REFUSED, **facts) == proven
 
 
+def test_the_answer_does_not_replace_the_event_that_was_faster_where_the_user_has_no_webhook() -> None:
+    """Their mailing has one, so that the delivery is still in flight; a copy of the event must lead to the same, too."""
+    proven = seen(a_delivery(Status.IN_FLIGHT), {"processed": NOW}, webhook=True)
+    accepted = transitions.accept(proven, claim_id="c1", reference="m2", now=LATER, policy=POLICY)
+    assert (accepted.status, accepted.stages[EMAIL]) == (Status.ACCEPTED, PROOF)
+    assert seen(accepted, {"processed": NOW}, webhook=True) == accepted
+
+
 def test_proof_of_the_same_mail_again_changes_nothing() -> None:
     accepted = transitions.accept(a_delivery(Status.IN_FLIGHT), claim_id="c1", reference="m1", now=LATER, policy=POLICY)
     assert prove(accepted, proof=PROOF, webhook=False, now=LATER, policy=POLICY) == accepted

@@ -70,13 +70,15 @@ def accept(
     """in_flight -> accepted; also any other but rejected -> accepted, as the late proof of a claim that was given up: that the
     provider took the mail outweighs what we made of its silence.
 
-    `stage` is the last one, which this puts on record; a mailing with a webhook records its email first.
+    `stage` is the last one, which this puts on record; a mailing with a webhook records its email first. An email that is
+    on record stays as it is: an event was faster, where the mailing has a webhook and the user none.
     """
     _must_hold(delivery, claim_id)
     if delivery.status is Status.ACCEPTED:
         return delivery
     _must_be(delivery, *(set(Status) - {Status.REJECTED}))
-    return finish(on_record(delivery, stage, reference, now), Status.ACCEPTED, None, now, policy)
+    recorded = delivery if stage in delivery.stages else on_record(delivery, stage, reference, now)
+    return finish(recorded, Status.ACCEPTED, None, now, policy)
 
 
 def record_email(delivery: Delivery, *, claim_id: str, reference: str, now: datetime, policy: Policy) -> Delivery:
