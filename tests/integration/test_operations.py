@@ -107,6 +107,24 @@ def test_what_an_operator_opened_again_is_not_suppressed_by_a_worker_that_had_re
     assert post.deliver() == Answer("accepted")
 
 
+def test_what_an_operator_opened_again_is_not_sent_as_a_worker_had_read_it_before(
+    post: Post, operations: Operations
+) -> None:
+    post.inbox.fail_next("refuse")
+
+    def another_is_faster_and_an_operator_mends_it() -> None:
+        assert post.deliver(post.another_instance().worker) == Answer("rejected")
+        post.ground.user("u1", a_user(email="mended@example.com"))
+        operations.retry(JOB, by="ada", note="the address was mended")
+
+    ledger = after(post.app.worker.ledger, "find", another_is_faster_and_an_operator_mends_it)
+    assert post.deliver(post.worker(ledger=ledger)) == Answer("not_mine")
+    assert (post.status(), post.mails()) == ("pending", 0)
+    assert post.deliver() == Answer("accepted")
+    (mail,) = post.inbox.mails(delivery_id=JOB)
+    assert [to["email"] for to in mail["to"]] == ["mended@example.com"]
+
+
 def test_what_may_not_be_done_is_refused_and_leaves_no_trace(post: Post, operations: Operations) -> None:
     post.deliver()
     before = post.document()

@@ -174,6 +174,8 @@ def hold_for_state(truth: Truth, delivery: Delivery, mails: Sequence[Mail]) -> N
     if delivery.status is Status.UNKNOWN:
         assert truth.only_once, "at least once is never given up for a doubt"
         assert truth.doubted_at, "unknown only where an answer was lost"
+    if delivery.first_attempt_at is not None:
+        assert delivery.first_attempt_at >= truth.opened_at, "its last day is counted from when it was opened again"
     if truth.claims:
         assert delivery.first_claimed_at == truth.claims[0].read_at, "the first claim is on record"
     if delivery.settled_at is not None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from ledgermail.delivering.attempt import Attempt, verb_of
+from ledgermail.delivering.attempt import Attempt, as_judged, verb_of
 from ledgermail.delivering.eligibility import Expire, Leave, Notify, Recipient, Suppress, judge
 from ledgermail.delivering.outcomes import Accepted, Misconfigured
 from ledgermail.ledger import evidence, overrides, transitions
@@ -105,7 +105,7 @@ class Workers(Records):
         mailing, now = self.truths[hand.name].mailing, hand.read_at
         closing = self.closing(hand)
         if closing is not None:
-            self.change(hand.name, closing, Act.CLOSE, hand, known=hand.known)
+            self.change(hand.name, as_judged(hand.read, closing), Act.CLOSE, hand, known=hand.known)
             return
         content = hand.read.content
         if hand.stage == EMAIL:
@@ -114,7 +114,7 @@ class Workers(Records):
         def verb(d: Delivery) -> Delivery:
             return transitions.claim(d, claim_id=hand.claim_id, content=content, now=now, lease=LEASE, stage=hand.stage)
 
-        claimed = self.change(hand.name, verb, Act.CLAIM, hand, known=hand.known)
+        claimed = self.change(hand.name, as_judged(hand.read, verb), Act.CLAIM, hand, known=hand.known)
         if claimed is not None:
             stored = Stored(claimed, now, now)
             webhook = HOOK if mailing.webhook else None

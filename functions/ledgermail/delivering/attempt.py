@@ -8,6 +8,7 @@ from typing import Any, assert_never
 
 from ledgermail.clock import Clock
 from ledgermail.delivering.outcomes import Accepted, Ambiguous, Misconfigured, Outcome, Rejected, Transient
+from ledgermail.errors import ClaimLost
 from ledgermail.ledger import transitions
 from ledgermail.ledger.delivery import Delivery
 from ledgermail.ledger.ledger import Stored
@@ -34,6 +35,20 @@ class Attempt:
     def now(self, clock: Clock) -> datetime:
         """Now by Firestore's clock: when it was read, and what has passed since."""
         return self.claimed.read_at + timedelta(seconds=clock.monotonic() - self.started)
+
+
+def as_judged(judged: Delivery, verb: Verb) -> Verb:
+    """The verb, for as long as no operator has opened the delivery again: what was read and judged before that counts no more.
+
+    They open it again because something was mended: the address, the job, the template.
+    """
+
+    def change(delivery: Delivery) -> Delivery:
+        if delivery.reopened_at != judged.reopened_at:
+            raise ClaimLost("opened again meanwhile")
+        return verb(delivery)
+
+    return change
 
 
 def verb_of(attempt: Attempt, outcome: Outcome, clock: Clock) -> Verb:

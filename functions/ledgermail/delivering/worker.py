@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, assert_never
 
 from ledgermail.clock import Clock
-from ledgermail.delivering.attempt import Attempt, verb_of
+from ledgermail.delivering.attempt import Attempt, as_judged, verb_of
 from ledgermail.delivering.content import render
 from ledgermail.delivering.eligibility import Expire, Leave, Notify, Recipient, Suppress, judge
 from ledgermail.delivering.gate import MISCONFIGURED_WAIT, Gates
@@ -148,7 +148,7 @@ class Worker:
                 delivery, claim_id=claim_id, content=frozen, now=now, lease=self.lease, stage=stage
             )
 
-        claimed = self.ledger.change(current.delivery.id, claim, known=current)
+        claimed = self.ledger.change(current.delivery.id, as_judged(current.delivery, claim), known=current)
         log("delivery.claimed", **claimed.delivery.log_fields())
         return claimed
 
@@ -223,13 +223,7 @@ class Worker:
         )
 
     def _close(self, current: Stored, verb: Callable[[Delivery], Delivery], wait: timedelta | None = None) -> Answer:
-        def as_judged(delivery: Delivery) -> Delivery:
-            """What was read and judged before an operator opened it again does not count any more."""
-            if delivery.reopened_at != current.delivery.reopened_at:
-                raise ClaimLost("opened again meanwhile")
-            return verb(delivery)
-
-        settled = self.ledger.change(current.delivery.id, as_judged, known=current).delivery
+        settled = self.ledger.change(current.delivery.id, as_judged(current.delivery, verb), known=current).delivery
         log(f"delivery.{settled.status}", **settled.log_fields(), **_why(settled))
         return Answer(settled.status, wait)
 
