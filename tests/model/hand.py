@@ -32,6 +32,7 @@ class Finding(StrEnum):
     """What a worker finds when it reads the user and the items."""
 
     MAIL = "a mail to be sent"
+    UNTOLD = "a mail to be sent, to a user without a webhook"
     UNWANTED = "a user who does not want it now"
     BROKEN = "items that make no mail"
     NOTHING = "no items"
@@ -50,7 +51,7 @@ class Hand:
     known: Any = None  # the document as it was read, where there is a Firestore
     attempt: Attempt | None = None  # from its claim on
     outcome: Outcome | None = None  # from its answer on
-    epoch: int = 0  # in which it claimed
+    epoch: int = 0  # in which it read
     stage: str = EMAIL  # that it claimed first
     is_firm: bool = False  # it is on record that nothing was sent
     is_released: bool = False  # it is on record that the provider was not asked, or not for this message

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from ledgermail.ledger import overrides
 from tests.model.hand import Finding
-from tests.model.provider import REPLIES
+from tests.model.provider import REPLIES, Reply
 
 MANY = st.integers(0, 11)  # which of those there are
 READY_FIRST = NEWEST_FIRST = st.sampled_from([0, 0, 0, 1, 2])
@@ -46,16 +46,22 @@ def _any(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
 
 STEPS = st.sampled_from([0, 1, 2, 2, 2, 3, 4, 5, 5])  # of a worker: claim, send, settle; send and settle for a webhook
 GIVEN = {"replies": st.sampled_from(list(product(REPLIES, REPLIES)))}
-VERBS = st.sampled_from([overrides.cancel, overrides.vouch, overrides.reopen])
-FOUND = st.sampled_from([*Finding, *[Finding.MAIL] * 12])
+VERBS = st.sampled_from([overrides.cancel, overrides.vouch, *[overrides.reopen] * 2])
+FOUND = st.sampled_from([*Finding, *[Finding.MAIL] * 8, *[Finding.UNTOLD] * 3])
 OFTEN_NONE = st.sampled_from([*Finding, *[Finding.MAIL] * 4])
+MEANWHILE = st.sampled_from(
+    [None, None, *["processed"] * 3, overrides.cancel, overrides.vouch, *[overrides.reopen] * 2]
+)
+PACES = st.sampled_from(list(product([0, 1, 1], [0, 1, 1, 2, 2, 2, 3, 5], [0, 0, 1, 1, 2, 3], [0, 1, 1, 2, 3])))
 TWO = {"steps": STEPS, "then": STEPS, **GIVEN, "finding": OFTEN_NONE}
+OTHERS = st.sampled_from(list(product([*REPLIES, *[Reply.NO_MORE] * 4], REPLIES)))  # to whoever came after
+OUTLIVED = {"meanwhile": MEANWHILE, "pace": PACES, **GIVEN, "others": OTHERS, "finding": OFTEN_NONE}
 LIVES = _any(lambda d: d.unfinished)
 MOVES: tuple[Move, ...] = (
     Move("start", 24, {"which": READY_FIRST, "steps": STEPS, **GIVEN, "finding": FOUND}, lambda w: w.waiting()),
     Move("start_two", 16, {"which": READY_FIRST, "again": st.booleans(), **TWO}, lambda w: w.waiting()),
     Move("go_on", 16, {"which": MANY, "steps": st.sampled_from([1, 1, 2]), **GIVEN}, lambda w: w.hands),
-    Move("outlive", 24, {"which": READY_FIRST, "heard": st.booleans(), **TWO}, lambda w: w.holders()),
+    Move("outlive", 40, {"which": READY_FIRST, **OUTLIVED}, lambda w: w.holders()),
     Move("die", 2, {"which": MANY}, lambda w: w.hands),
     Move("wait", 4, {"seconds": WAITS}, LIVES),
     Move("wait", 1, {"seconds": AGES}),

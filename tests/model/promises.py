@@ -26,6 +26,8 @@ def hold_for_change(
     what_is_on_record_stays_so(truth, before, after, act)
     it_is_looked_after_in_time(truth, before, after, act, now)
     the_webhook_is_not_forgotten(truth, before, after, act, hand, now)
+    if act is Act.OPERATE and EMAIL in after.stages and EMAIL not in before.stages:
+        assert truth.doubted_at, "only what may have been sent can be settled by hand"
     if after.status is not before.status:
         nothing_ends_early(truth, before, after, now)
     if act is Act.ANSWER and hand is not None and not isinstance(hand.outcome, Accepted | None):
@@ -38,8 +40,11 @@ def hold_for_change(
 def a_claim_is_its_holders(
     truth: Truth, before: Delivery, after: Delivery, act: Act, hand: Hand | None, now: datetime
 ) -> None:
+    if hand is not None and act in {Act.CLAIM, Act.CLOSE}:
+        assert hand.epoch == truth.epoch, "what was read before an operator opened it again counts no more"
     if act is Act.ANSWER:
         assert hand is truth.claims[-1], "a claim that was taken over changes nothing"
+        assert hand.epoch == truth.epoch or isinstance(hand.outcome, Accepted), "opened again, only a yes still counts"
     elif before.status is Status.IN_FLIGHT and act is Act.SWEEP:
         assert now >= truth.claims[-1].lease_end, "upkeep waits for the lease's end"
     elif before.status is Status.IN_FLIGHT:
@@ -104,7 +109,10 @@ def the_webhook_is_not_forgotten(
     """With the email on record it is owed, and all that ends without it is what an operator or the user wants to end."""
     if not truth.mailing.webhook or not before.unfinished or after.status is not Status.ACCEPTED:
         return
-    is_told = act is Act.ANSWER and hand is not None and hand.attempt is not None and hand.attempt.stage == WEBHOOK
+    is_told = False
+    if act is Act.ANSWER and hand is not None and hand.attempt is not None:
+        has_none = hand.attempt.webhook is None and isinstance(hand.outcome, Accepted)
+        is_told = hand.attempt.stage == WEBHOOK or has_none
     is_called_off = act is Act.OPERATE or (
         act is Act.CLOSE and hand is not None and not isinstance(hand.verdict, Expire)
     )

@@ -17,24 +17,26 @@ class Reply(StrEnum):
     """What comes of a request."""
 
     TAKEN = "taken"
+    TOLD = "taken, and an event is faster than the answer"
     LOST = "taken, and the answer lost"
     DELAYED = "given up, and perhaps taken later"
     NEVER = "given up, and never taken"
     LATER = "not now"
     NO = "refused"
+    NO_MORE = "refused, and an event of an earlier mail is faster than the answer"
     MISCONFIGURED = "not for this key"
 
     def outcome(self, reference: str) -> Outcome:
         """What the worker learns of it."""
         why = Failure(category="model", detail=reference)
         match self:
-            case Reply.TAKEN:
+            case Reply.TAKEN | Reply.TOLD:
                 return Accepted(reference)
             case Reply.LOST | Reply.DELAYED | Reply.NEVER:
                 return Ambiguous(why)
             case Reply.LATER:
                 return Transient(why)
-            case Reply.NO:
+            case Reply.NO | Reply.NO_MORE:
                 return Rejected(why)
             case Reply.MISCONFIGURED:
                 return Misconfigured(why)
@@ -72,7 +74,7 @@ class Provider:
 
     def asked(self, hand: Hand, reply: Reply, now: datetime) -> None:
         """A request comes in, or is delayed on its way."""
-        if reply in {Reply.TAKEN, Reply.LOST}:
+        if reply in {Reply.TAKEN, Reply.TOLD, Reply.LOST}:
             self._take(hand, now)
         elif reply is Reply.DELAYED:
             self.on_their_way.append((hand, now))

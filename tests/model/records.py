@@ -96,7 +96,7 @@ class Records(Mover):
         if after != before:
             if act is Act.CLAIM and hand is not None:
                 promises.hold_for_claim(truth, hand, hand.stage, self.provider.keys, now)
-                hand.epoch, hand.excused = truth.epoch, frozenset(truth.in_doubt())
+                hand.excused = frozenset(truth.in_doubt())
                 truth.claims.append(hand)
                 truth.not_before = None
             promises.hold_for_change(truth, before, after, act, hand, now)

@@ -55,6 +55,7 @@ class Workers(Records):
         slow = self.look(name, finding)
         self.go(self.look(name), steps, replies)
         if again:
+            self.now += timedelta(seconds=1)
             self.ask(name, overrides.reopen)
         self.go(slow, then, replies)
 
@@ -87,6 +88,7 @@ class Workers(Records):
         self.started += 1
         stage = WEBHOOK if isinstance(verdict, Notify) else EMAIL
         hand = Hand(name, f"c{self.started}", delivery, self.now, verdict, finding, self.read(name), stage=stage)
+        hand.epoch = self.truths[name].epoch
         self.hands.append(hand)
         return hand
 
@@ -117,7 +119,7 @@ class Workers(Records):
         claimed = self.change(hand.name, as_judged(hand.read, verb), Act.CLAIM, hand, known=hand.known)
         if claimed is not None:
             stored = Stored(claimed, now, now)
-            webhook = HOOK if mailing.webhook else None
+            webhook = HOOK if mailing.webhook and hand.finding is not Finding.UNTOLD else None
             hand.attempt = Attempt(stored, hand.stage, None, webhook, mailing.policy, self.seconds(now))
             hand.known = self.read(hand.name)
             self.hands.append(hand)

@@ -21,20 +21,22 @@ from ledgermail.ledger.delivery import Delivery, Guarantee, Status
 from ledgermail.ledger.ledger import Ledger
 from ledgermail.planning.page import Match, plan_page
 from tests.model import promises
-from tests.model.hand import Act, Finding
+from tests.model.hand import Act, Finding, Hand
 from tests.model.provider import KNOWN, Mail, Reply
 from tests.model.records import NAMES, TERMS
 from tests.model.workers import Replies, Workers
 from tests.samples import a_match, a_user
 
 ALL_WELL = (Reply.TAKEN, Reply.TAKEN)
+Meanwhile = str | Callable[..., Delivery] | None  # an event, what an operator asks for, or nothing
+Pace = tuple[int, int, int, int]  # how many steps a worker makes, another, then the first, and the other again
 
 
 class World(Workers):
     """All of them; a subclass may keep the ledger elsewhere as well."""
 
     @initialize(
-        terms=st.lists(st.sampled_from(TERMS), min_size=len(NAMES), max_size=len(NAMES)),
+        terms=st.lists(st.sampled_from([*TERMS, *TERMS[-1:]]), min_size=len(NAMES), max_size=len(NAMES)),
         keys=st.booleans(),
         grace=st.booleans(),
     )
@@ -89,20 +91,40 @@ class World(Workers):
         policy = self.truths[name].mailing.policy
         return self.change(name, lambda d: transitions.sweep(d, now=now, policy=policy), Act.SWEEP, now=now)
 
-    def outlive(self, which: int, heard: bool, steps: int, then: int, replies: Replies, finding: Finding) -> None:
-        """A lease ends before its worker has said anything, upkeep comes by, another worker, perhaps an event: then the first
-        gets on."""
+    def outlive(
+        self, which: int, meanwhile: Meanwhile, pace: Pace, replies: Replies, others: Replies, finding: Finding
+    ) -> None:
+        """A lease ends before its worker has said what came of its call, upkeep comes by, another worker as soon as it may,
+        perhaps an event or an operator: then the first gets on, and the other."""
         slow = self.holders()[which % len(self.holders())]
+        if slow.outcome is None:
+            self.go(slow, pace[0], replies)
         self.now = max(self.now, slow.lease_end)
         swept = self.swept(slow.name, self.now)
         if swept is not None and swept.status is Status.IN_FLIGHT:
             assert slow is not self.truths[slow.name].claims[-1], "a lease that has ended is over"
+        other = None
         if swept is not None and swept.status is Status.PENDING:
-            self.go(self.look(slow.name, finding), steps, replies)
-        mails = self.provider.of(slow.name)
-        if heard and mails:
-            self.post([(mails[0], "processed", timedelta())])
-        self.go(slow, then, replies)
+            self.now = max(self.now, swept.next_attempt_at or self.now)
+            other = self.look(slow.name, finding)
+        self.go(other, pace[1], others)
+        self.meet(slow.name, meanwhile)
+        self.go(slow, pace[2], replies)
+        self.go(other, pace[3], others)
+
+    def meet(self, name: str, meanwhile: Meanwhile) -> None:
+        """What comes between two steps of its workers: the first event of its mail, or what an operator asks for."""
+        mails = self.provider.of(name)
+        if callable(meanwhile):
+            self.ask(name, meanwhile)
+        elif meanwhile and mails:
+            self.post([(mails[0], meanwhile, timedelta())])
+
+    @override
+    def send(self, hand: Hand, reply: Reply) -> None:
+        super().send(hand, reply)
+        if reply in {Reply.TOLD, Reply.NO_MORE}:
+            self.meet(hand.name, "processed")
 
     def hear_of_another(self, which: int) -> None:
         """An event of a delivery that was pruned long ago and had the same id: it says nothing of this one."""
