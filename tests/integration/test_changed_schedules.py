@@ -1,17 +1,20 @@
 """Who changes the schedule of a digest loses no match, gets none twice, and no second mail on a local date."""
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from itertools import pairwise
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from google.cloud import firestore
 
 from emulator.tasks import CloudTasks
 from ledgermail.app import App
+from ledgermail.planning.audience import PAGE, Audience
 from ledgermail.planning.schedules import parse
 from tests.integration.conftest import Ground
 from tests.integration.planning import HOUR, MONDAY, WEEKLY, Planning, a_subscriber, at
@@ -125,3 +128,43 @@ def test_nor_does_one_that_the_mailing_has(before: str, after: str, when: dateti
         assert "," in after or max(Counter(d.due_at.date() for d in owed).values()) == 1
     assert {run["state"] for run in plan.runs().values()} == {"planned"}
     plan.ground.assert_identity()
+
+
+class Meanwhile(Audience):
+    """Another part is planned between the answer to where somebody's last digest ended and what is made of it."""
+
+    def __init__(self, client: firestore.Client) -> None:
+        super().__init__(client)
+        self.others: list[Callable[[], object]] = []
+
+    def covered_until(  # type: ignore[explicit-override] # typing has the decorator from Python 3.12 on
+        self, user_id: str, mailing: str
+    ) -> datetime | None:
+        end = super().covered_until(user_id, mailing)
+        if self.others:
+            self.others.pop()()
+        return end
+
+
+def test_nor_does_it_where_several_large_runs_come_due_by_it_at_once(plan: Planning) -> None:
+    """Planned side by side, each would begin where the last digest before all of them ended."""
+    names = [f"u{number:03}" for number in range(PAGE + 1)]
+    plan.subscribe(*names)
+    weekly, daily = (
+        replace(plan, mailings={"daily-digest": replace(plan.mailings["daily-digest"], schedule=parse(text))})
+        for text in ("0 8 * * 1", "0 8 * * *")
+    )
+    weekly.tick(at(0))
+    weekly.work_off(at(0))
+    audience = Meanwhile(plan.ground.db)
+    coordinator = daily.coordinator(at(3), audience=audience)
+    for _ in range(4):
+        coordinator.tick()
+        audience.others = [partial(coordinator.plan_part, body["run_key"], body["part"]) for body in plan.take_tasks()]
+        while audience.others:
+            audience.others.pop()()
+    owed = plan.owed(names[-1])
+    assert [(one.period_start, one.period_end) for one in owed[1:]] == [
+        (at(day, 8), at(day + 1, 8)) for day in range(3)
+    ]
+    assert {run["state"] for run in plan.runs().values()} == {"planned"}

@@ -175,6 +175,8 @@ class Coordinator:
             upto = due.at
         open_due = dues(schedule, max(upto, oldest), now)
         for due in open_due:
+            if self._must_wait(mailing, cohort, schedule, due):
+                break
             is_last = due is open_due[-1]
             if not self._open(mailing, cohort, schedule, due, now if is_last else due.at, report):
                 if is_last:
@@ -184,6 +186,16 @@ class Coordinator:
             if not is_last and self.clock.monotonic() >= until:
                 break
         return upto
+
+    def _must_wait(self, mailing: Mailing, cohort: Cohort, schedule: Schedule, due: Due) -> bool:
+        """Whether this run has to ask where each last digest ended while another one of theirs is still being planned.
+
+        Side by side both would begin where the last one before them ended, and everybody would get its matches twice.
+        """
+        if cohort.changed_at is None or mailing.source is not Source.MATCHES:
+            return False
+        run = run_of(cohort, schedule, due, now=due.at)
+        return run.changed_after is None and self.runs.is_planning(cohort)
 
     def _miss(self, run: Run, report: Report) -> None:
         self.runs.record_missed(run)

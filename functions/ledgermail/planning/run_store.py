@@ -13,6 +13,7 @@ from typing import Any
 from google.cloud import firestore
 from google.cloud.firestore_v1.base_query import FieldFilter
 
+from ledgermail.planning.audience import Cohort
 from ledgermail.planning.book import RUNS
 from ledgermail.planning.commit import Added, Fence, add_page
 from ledgermail.planning.page import DUPLICATES, Page
@@ -145,9 +146,17 @@ class RunStore:
 
     def unplanned(self) -> list[tuple[str, list[Part]]]:
         """The runs that are still being planned, by key, with their parts."""
-        query = self._runs.where(filter=FieldFilter("state", "==", State.PLANNING))
         with ledger_errors("read unplanned runs"):
-            return [(run.id, self._parts(run)) for run in query.stream(**call())]
+            return [(run.id, self._parts(run)) for run in self._planning().stream(**call())]
+
+    def is_planning(self, cohort: Cohort) -> bool:
+        """Whether a run of this cohort is still being planned; a read each that is, of any."""
+        with ledger_errors("read unplanned runs"):
+            planning = [read_run(run.to_dict() or {}).cohort for run in self._planning().stream(**call())]
+        return any((other.mailing, other.name) == (cohort.mailing, cohort.name) for other in planning)
+
+    def _planning(self) -> firestore.Query:
+        return self._runs.where(filter=FieldFilter("state", "==", State.PLANNING))
 
     def _parts(self, run: Snapshot) -> list[Part]:
         about = read_run(run.to_dict() or {})
