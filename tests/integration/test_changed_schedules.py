@@ -116,11 +116,12 @@ def test_nor_does_one_that_the_mailing_has(before: str, after: str, when: dateti
     plan.subscribe("u1")
     plan.subscribe("u2", schedule="at noon")
     plan.subscribe("u3", schedule="0 7 * * *")
+    plan.subscribe("u4", schedule="at noon, and on Sundays " * 8)
     for hour in range(-8 * 24, DAYS * 24, 3):
         schedule = parse(after if at(0, hour) >= when else before)
         mailings = {name: replace(mailing, schedule=schedule) for name, mailing in plan.mailings.items()}
         replace(plan, mailings=mailings).tick(at(0, hour))
-    for user_id in ("u1", "u2", "u3"):
+    for user_id in ("u1", "u2", "u3", "u4"):
         owed = plan.owed(user_id)
         borders = [(one.period_end, other.period_start) for one, other in pairwise(owed)]
         assert [(end, start) for end, start in borders if end != start] == [], user_id

@@ -283,10 +283,10 @@ class Coordinator:
 
 
 def _follows(mailing: Mailing, name: str) -> bool:
-    """Whether the cohort of this name goes by the mailing's own schedule."""
+    """Whether the cohort of this name goes by the mailing's own schedule; it may where its text is too long to be known."""
     assert mailing.schedule is not None
     cohort = cohort_named(mailing.name, name)
-    return cohort is not None and parsed(cohort.schedule, mailing.schedule) is mailing.schedule
+    return cohort is None or parsed(cohort.schedule, mailing.schedule) is mailing.schedule
 
 
 def _schedule(mailing: Mailing, text: str) -> Schedule:
