@@ -118,9 +118,7 @@ def test_nor_does_one_that_the_mailing_has(before: str, after: str, when: dateti
     plan.subscribe("u3", schedule="0 7 * * *")
     plan.subscribe("u4", schedule="at noon, and on Sundays " * 8)
     for hour in range(-8 * 24, DAYS * 24, 3):
-        schedule = parse(after if at(0, hour) >= when else before)
-        mailings = {name: replace(mailing, schedule=schedule) for name, mailing in plan.mailings.items()}
-        replace(plan, mailings=mailings).tick(at(0, hour))
+        by(plan, after if at(0, hour) >= when else before).tick(at(0, hour))
     for user_id in ("u1", "u2", "u3", "u4"):
         owed = plan.owed(user_id)
         borders = [(one.period_end, other.period_start) for one, other in pairwise(owed)]
@@ -129,6 +127,33 @@ def test_nor_does_one_that_the_mailing_has(before: str, after: str, when: dateti
         assert "," in after or max(Counter(d.due_at.date() for d in owed).values()) == 1
     assert {run["state"] for run in plan.runs().values()} == {"planned"}
     plan.ground.assert_identity()
+
+
+@pytest.mark.parametrize("preferences", [{"since": at(0, 9)}, {"since": at(0, 9), "resumed_at": at(0, 9)}])
+def test_nor_does_it_lose_a_match_of_one_who_came_since_the_last_digest(
+    preferences: dict[str, Any], plan: Planning
+) -> None:
+    """The next one by the schedule before would have begun where the last one ended, before they came."""
+    weekly, daily = by(plan, "0 8 * * 1"), by(plan, "0 8 * * *")
+    weekly.tick(at(0))
+    plan.subscribe("u1", **preferences)
+    daily.tick(at(5))
+    first, *others = plan.owed("u1")
+    assert (first.period_start or MONDAY) <= at(0, 9)
+    assert [(one.period_start, one.period_end) for one in others] == [(at(day, 8), at(day + 1, 8)) for day in (3, 4)]
+
+
+def test_nor_does_their_own_schedule_where_they_say_when_they_turned_it_on(plan: Planning) -> None:
+    weekly = by(plan, "0 8 * * 1")
+    plan.subscribe("u1", resumed_at=at(0, 9), since=at(4), schedule="0 8 * * *")
+    weekly.tick(at(5))
+    assert plan.owed("u1")[0].period_start == at(0, 9)
+
+
+def by(plan: Planning, schedule: str) -> Planning:
+    """The same, with this for the mailing's own schedule."""
+    mailings = {name: replace(mailing, schedule=parse(schedule)) for name, mailing in plan.mailings.items()}
+    return replace(plan, mailings=mailings)
 
 
 class Meanwhile(Audience):
@@ -151,10 +176,7 @@ def test_nor_does_it_where_several_large_runs_come_due_by_it_at_once(plan: Plann
     """Planned side by side, each would begin where the last digest before all of them ended."""
     names = [f"u{number:03}" for number in range(PAGE + 1)]
     plan.subscribe(*names)
-    weekly, daily = (
-        replace(plan, mailings={"daily-digest": replace(plan.mailings["daily-digest"], schedule=parse(text))})
-        for text in ("0 8 * * 1", "0 8 * * *")
-    )
+    weekly, daily = by(plan, "0 8 * * 1"), by(plan, "0 8 * * *")
     weekly.tick(at(0))
     weekly.work_off(at(0))
     audience = Meanwhile(plan.ground.db)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ledgermail.errors import InvalidId
 from ledgermail.ledger import ids
 from ledgermail.planning.audience import Cohort, Subscriber
-from ledgermail.planning.run import Run, members, plan_run_page, read_run, run_of
+from ledgermail.planning.run import Run, came, members, plan_run_page, read_run, run_of
 from ledgermail.planning.schedules import Due, last_due, parse
 from tests.samples import NOW
 from tests.unit.digests import DAILY, SHIPMENTS
@@ -124,6 +124,28 @@ def test_who_had_a_digest_of_all_that_by_another_schedule_is_owed_none(hours: in
     covered = page({"u1": a_run().period_end + hours * HOUR}, "u1", "u2")
     assert [delivery.user_id for delivery in covered.deliveries] == ["u2"]
     assert covered.counts == {"covered": 1}
+
+
+@pytest.mark.parametrize(
+    ("facts", "own", "others"),
+    [
+        ({}, 9, 1),
+        ({"created_at": NOW - HOUR}, 1, 1),
+        ({"created_at": NOW - 91 * DAY}, 1, 1),
+        ({"since": NOW - 5 * DAY}, 5, 1),
+        ({"since": NOW - HOUR}, 1, 1),
+        ({"since": NOW - HOUR, "resumed_at": NOW - 4 * DAY}, 4, 4),
+        ({"resumed_at": NOW - 91 * DAY}, 1, 1),
+    ],
+)
+def test_who_changed_before_a_first_digest_is_owed_from_when_they_came_if_none_can_have_been_pruned(
+    facts: dict[str, Any], own: int, others: int
+) -> None:
+    """Where the mailing's own schedule was changed: own. A day is the run's own period."""
+    run = a_run()
+    for asked, days in ((replace(run, changed_after=None), own), (run, others)):
+        start = came(DAILY, asked, a_subscriber(**facts))
+        assert start == (NOW - days * DAY if days > 1 else run.period_start)
 
 
 def test_a_report_that_nobody_has_published_yet_has_no_version() -> None:

@@ -22,3 +22,8 @@ class Policy:
     def kept(self, status: Status) -> timedelta:
         """How long a delivery that ended so is kept."""
         return self.retentions.get(status, self.retention)
+
+    @property
+    def least_kept(self) -> timedelta:
+        """How long the facts are kept whatever became of the delivery."""
+        return min([self.retention, *self.retentions.values()])

@@ -23,7 +23,7 @@ from ledgermail.planning.audience import PAGE, Audience, Cohort, Subscriber, coh
 from ledgermail.planning.book import STATE
 from ledgermail.planning.page import Page
 from ledgermail.planning.reports import Reports
-from ledgermail.planning.run import Run, changed, key_before, members, plan_run_page, run_of
+from ledgermail.planning.run import Run, came, changed, key_before, members, plan_run_page, run_of
 from ledgermail.planning.run_store import Part, RunStore
 from ledgermail.planning.scan import new_token
 from ledgermail.planning.schedules import Due, Schedule, dues, parse, parsed
@@ -259,8 +259,8 @@ class Coordinator:
         """What a page of the audience is owed. Whose preferences changed of late may need a longer or shorter period."""
         inside = members(run, subscribers)
         asked = changed(run, inside) if mailing.source is Source.MATCHES else []
-        ends = {member.user_id: self.audience.covered_until(member.user_id, run.mailing) for member in asked}
-        starts = {user_id: end for user_id, end in ends.items() if end is not None}
+        ends = {member: self.audience.covered_until(member.user_id, run.mailing) for member in asked}
+        starts = {member.user_id: end or came(mailing, run, member) for member, end in ends.items()}
         return plan_run_page(mailing, run, inside, starts, now=self.clock.now(), shards=self.shards)
 
     def _wake(self, page: Page, report: Report) -> None:

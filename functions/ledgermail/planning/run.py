@@ -90,6 +90,17 @@ def changed(run: Run, inside: Sequence[Subscriber]) -> list[Subscriber]:
     return [member for member in inside if after is None or (member.since is not None and member.since >= after)]
 
 
+def came(mailing: Mailing, run: Run, member: Subscriber) -> datetime:
+    """Where the first period of one of those begins who has had no digest: a longer one was owed before the change.
+
+    When they turned it on or, where it was the mailing that changed, came. Whose digests may have been pruned has the run's.
+    """
+    since = member.resumed_at or (None if run.changed_after else member.since or member.created_at)
+    return (
+        since if since and run.period_end - mailing.policy.least_kept < since < run.period_start else run.period_start
+    )
+
+
 def members(run: Run, subscribers: Sequence[Subscriber]) -> list[Subscriber]:
     """Those of a page who are in: there when the run was opened and, in the default cohort, without another schedule."""
     own = without_schedule(subscribers) if run.schedule is None else subscribers

@@ -59,7 +59,7 @@ class NoAlert:
         if self.problem:
             return Explained(Why.INVALID_MATCH, f"No: {subject} is not owed: its match cannot be read: {self.problem}.")
         if at is None:
-            kept = _span(_least_kept(mailing))
+            kept = _span(mailing.policy.least_kept)
             nothing = f"no match of that job for them is there, and nothing was mailed of it in the last {kept}"
             return Explained(Why.NOT_MATCHED, f"No: {subject} is not owed: {nothing}.")
         found = when(at, person.zone)
@@ -68,7 +68,7 @@ class NoAlert:
         if late and self.committed_at and self.committed_at - at > mailing.max_age:
             written = when(self.committed_at, person.zone)
             return Explained(Why.TOO_OLD, f"{old}, and was too old when it was written on {written}.")
-        if now - at > _least_kept(mailing):
+        if now - at > mailing.policy.least_kept:
             return Explained(
                 Why.PRUNED, f"Nobody knows any more: {subject} was matched on {found}; {_forgotten(mailing)}."
             )
@@ -147,7 +147,7 @@ class NoMail:
             return self._told(
                 Why.NOT_WANTED, "No", f"was not planned: {_unwanted(person, mailing, chosen=self.chosen)}"
             )
-        if now - due > _least_kept(mailing):
+        if now - due > mailing.policy.least_kept:
             return self._told(Why.PRUNED, "Nobody knows any more", f"{was_due}; {_forgotten(mailing)}")
         if person.created_at is not None and person.created_at > due:
             joined = when(person.created_at, person.zone)
@@ -187,7 +187,7 @@ class NoMail:
         if self.covered_until is not None and self.covered_until >= due:
             until = when(self.covered_until, person.zone)
             return self._told(Why.COVERED, "No", f"is not owed: they have one that covers the time up to {until}")
-        if run.get("pruned") and now - due > _least_kept(mailing):
+        if run.get("pruned") and now - due > mailing.policy.least_kept:
             return self._told(Why.PRUNED, "Nobody knows any more", f"{was_due}; {_forgotten(mailing)}")
         return self._told(
             Why.NOT_WANTED, "No", "was planned without them: they did not want it, or not like this, then"
@@ -206,12 +206,8 @@ class NoMail:
         return Explained(why, f"{answer}: {title} {words}.")
 
 
-def _least_kept(mailing: Mailing) -> timedelta:
-    return min([mailing.policy.retention, *mailing.policy.retentions.values()])
-
-
 def _forgotten(mailing: Mailing) -> str:
-    return f"what became of it is kept for {_span(_least_kept(mailing))}, and then pruned"
+    return f"what became of it is kept for {_span(mailing.policy.least_kept)}, and then pruned"
 
 
 def _unwanted(person: Person, mailing: Mailing, *, chosen: bool = True) -> str:
