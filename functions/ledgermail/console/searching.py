@@ -43,11 +43,10 @@ def search(visit: Visit) -> Response:
     found = _named(visit, words)
     if found:
         return pages.redirected(found)
-    asked = len(words.encode()) <= ids.QUERY_BYTES
-    users = visit.bill.documents(visit.app.suppressions.of_address(words)) if asked and "@" in words else []
+    users = visit.bill.documents(visit.app.suppressions.of_address(words)) if "@" in words else []
     if len(users) == 1:
         return pages.redirected(visit.url("recipient", user_id=users[0]))
-    hits = _of_job(visit, words) if asked and not users else []
+    hits = _of_job(visit, words) if ids.can_be_asked_for(words) and not users else []
     if len(hits) == 1 and hits[0].delivery:
         return pages.redirected(visit.url("delivery", delivery_id=hits[0].delivery_id))
     return pages.page(visit, "found.html", 200 if users or hits else 404, words=words, users=users, hits=hits)

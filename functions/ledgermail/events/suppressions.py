@@ -48,8 +48,14 @@ class Suppressions:
         return None if before is None else before.get("suppressed")
 
     def of_address(self, email: str) -> list[str]:
-        """The ids of the users with this address, as it stands or in small letters, however its domain is written."""
-        query = self._users.where(filter=FieldFilter("email", "in", sorted(spellings(email))))
+        """The ids of the users with this address, as it stands or in small letters, however its domain is written.
+
+        What is too long for any address, or is no text, is nobody's.
+        """
+        asked = sorted(filter(ids.can_be_asked_for, spellings(email)))
+        if not asked:
+            return []
+        query = self._users.where(filter=FieldFilter("email", "in", asked))
         with ledger_errors("find an address"):
             found = query.select([]).limit(MOST_OF_ADDRESS).stream(**call())
             return [snapshot.id for snapshot in found]

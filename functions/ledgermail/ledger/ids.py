@@ -61,9 +61,17 @@ def user_key(user_id: str) -> str:
     encode_part(user_id, "user_id")
     if "/" in user_id or user_id in {".", ".."} or (user_id.startswith("__") and user_id.endswith("__")):
         raise InvalidId("user_id: cannot be a document id in users")
-    if len(user_id.encode()) > QUERY_BYTES:
+    if not can_be_asked_for(user_id):
         raise InvalidId(f"user_id: is longer than {QUERY_BYTES} bytes")
     return user_id
+
+
+def can_be_asked_for(value: str) -> bool:
+    """Whether Firestore takes this value in a query."""
+    try:
+        return len(value.encode()) <= QUERY_BYTES
+    except UnicodeEncodeError:  # half a character, which no document can hold either
+        return False
 
 
 def run_key(mailing: str, *parts: str) -> str:

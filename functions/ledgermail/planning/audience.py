@@ -163,7 +163,7 @@ class Audience:
 
     def covered_until(self, user_id: str, mailing: str) -> datetime | None:
         """The end of the last period that this user has a digest of; one read. One who cannot be asked for has none."""
-        if len(user_id.encode()) > ids.QUERY_BYTES:
+        if not ids.can_be_asked_for(user_id):
             return None
         query = self._client.collection(DELIVERIES).where(filter=FieldFilter("user_id", "==", user_id))
         query = query.where(filter=FieldFilter("mailing", "==", mailing))

@@ -7,7 +7,7 @@ from typing import Any
 from google.cloud import firestore
 from google.cloud.firestore_v1.base_query import FieldFilter
 
-from ledgermail.ledger.ids import QUERY_BYTES
+from ledgermail.ledger import ids
 from ledgermail.store import Snapshot, call, count_of, ledger_errors
 
 MATCHES = "matches"
@@ -46,7 +46,7 @@ def of_job(client: firestore.Client, user_id: str, job_id: str, limit: int) -> l
     asked for, and then these are the user's newest. Raises LedgerUnavailable.
     """
     query = client.collection(MATCHES).where(filter=FieldFilter("user_id", "==", user_id))
-    if len(job_id.encode()) <= QUERY_BYTES:
+    if ids.can_be_asked_for(job_id):
         query = query.where(filter=FieldFilter("job_id", "==", job_id)).limit(limit)
     else:
         query = query.order_by("matched_at", direction=firestore.Query.DESCENDING).limit(NEWEST)

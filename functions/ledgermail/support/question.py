@@ -91,6 +91,8 @@ class Question:
             return self._answer(people[0], [Told(Explained(Why.NOT_A_SUBJECT, f"That cannot be asked: {error}."))])
 
     def _told(self, person: Person, subject: str, about: Named | None) -> list[Told]:
+        if not ids.can_be_asked_for(person.user_id):
+            return [Told(_no_user(person))]
         if about is None:
             return [self._job(person, subject)]
         return [self._newest_alert(person, about)] if about.mailing.schedule is None else self._mails(person, about)

@@ -102,6 +102,12 @@ def test_one_who_unsubscribed_before_the_send_is_told_apart_from_one_who_may_not
     assert ask("u1", "j2").why is Why.SUPPRESSED
 
 
+@pytest.mark.parametrize("who", [f"a@{'b' * 2000}.de", "b" * 2000, "\ud800@example.com"])
+def test_what_can_be_no_id_and_no_address_is_nobodys(who: str, ask: Ask) -> None:
+    for subject in ("daily-digest", "job-alert", "j1"):
+        assert ask(who, subject).why is Why.NO_USER
+
+
 def test_where_there_is_no_user_that_is_the_reason(ask: Ask) -> None:
     assert ask("nobody", "j1").why is Why.NO_USER
     assert ask("nobody@example.com", "daily-digest").why is Why.NO_USER
