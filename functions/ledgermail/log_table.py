@@ -140,6 +140,12 @@ EVENTS = (
     ),
     Event(name="part.overtaken", fields=("run_key", "part"), says="Another planner works on the same part."),
     Event(
+        name="plan.not_remembered",
+        severities=ERROR,
+        fields=("mailing", "cohorts"),
+        says="More schedules are in use than one document can remember; the others are looked at anew by each tick.",
+    ),
+    Event(
         name="schedule.changed",
         fields=("mailing",),
         says="The mailing's own schedule is another than at the last tick.",
@@ -227,6 +233,7 @@ FIELDS: Mapping[str, str] = {
     "match_id": "the match's document",
     "part": "the number of a part of a run",
     "parts": "how many parts a run has",
+    "cohorts": "how many schedules, or pairs of schedule and topic, it is about",
     "intended": "deliveries that were owed at once",
     "due_at": "when it was due",
     "subject": "what the task is about: a delivery, or a function",

@@ -267,6 +267,22 @@ def test_one_who_wants_a_digest_every_minute_keeps_nobody_waiting(plan: Planning
     plan.ground.assert_identity()
 
 
+def test_more_schedules_than_can_be_remembered_stop_no_planning(plan: Planning) -> None:
+    """Some thousand people may have each set their own: the document that remembers them cannot hold any number."""
+    both = replace(plan, mailings={name: replace(DAILY, name=name) for name in ("daily-digest", "weekly-digest")})
+    plan.subscribe("u1", schedule="0 6 * * *")
+    plan.subscribe("u2")
+    plan.subscribe("u3", mailing="weekly-digest")
+    names = [Cohort(mailing="daily-digest", schedule=f"z{number:,>190}").name for number in range(6010)]
+    state = plan.ground.db.collection("state").document("plan:daily-digest")
+    state.set({"planned": dict.fromkeys(names, at(0)), "schedule": str(DAILY.schedule), "changed_at": None})
+    left_at = hurried(both).tick().left_at
+    assert len((state.get().to_dict() or {})["planned"]) in range(5000, 6010)
+    while left_at is not None:
+        left_at = hurried(both).tick(left_at).left_at
+    assert {delivery.user_id for delivery in plan.owed()} == {"u1", "u2", "u3"}
+
+
 def hurried(plan: Planning, time_box: timedelta = timedelta()) -> Coordinator:
     """A coordinator that takes a second from each look at the clock to the next."""
     readings = count()

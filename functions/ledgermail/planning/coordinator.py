@@ -22,11 +22,12 @@ from ledgermail.mailing import Mailing, Source
 from ledgermail.planning.audience import PAGE, Audience, Cohort, Subscriber, cohort_named, is_between, planned_name
 from ledgermail.planning.book import STATE
 from ledgermail.planning.page import Page
+from ledgermail.planning.remembered import fitting, follows
 from ledgermail.planning.reports import Reports
 from ledgermail.planning.run import Run, came, changed, key_before, members, plan_run_page, run_of
 from ledgermail.planning.run_store import Part, RunStore
 from ledgermail.planning.scan import new_token
-from ledgermail.planning.schedules import Due, Schedule, dues, parse, parsed
+from ledgermail.planning.schedules import Due, Schedule, dues, parse
 from ledgermail.store import call, ledger_errors
 
 PART_SIZE = 2_500  # users a part: planned in some seconds
@@ -106,7 +107,11 @@ class Coordinator:
                 break
         kept = {name: at for name, at in planned.items() if not is_between(name, left_at, report.left_at, mailing.name)}
         # Cohorts that are no more are forgotten: nothing was missed when one comes back.
-        document = {"planned": kept | now_planned, "schedule": str(mailing.schedule), "changed_at": changed_at}
+        document = {
+            "planned": fitting(mailing.name, kept | now_planned),
+            "schedule": str(mailing.schedule),
+            "changed_at": changed_at,
+        }
         if document != remembered:
             with ledger_errors("write what was planned"):
                 state.set(document, **call())
@@ -123,7 +128,7 @@ class Coordinator:
         if remembered.get("schedule", own) == own:
             return planned, remembered.get("changed_at")
         log("schedule.changed", mailing=mailing.name)
-        return {name: at for name, at in planned.items() if not _follows(mailing, name)}, self.clock.now()
+        return {name: at for name, at in planned.items() if not follows(mailing, name)}, self.clock.now()
 
     def _cohorts(
         self, mailing: Mailing, left_at: Cohort | None, planned: Collection[str]
@@ -280,13 +285,6 @@ class Coordinator:
             )
             if all(part.done for part in parts):
                 self.runs.close(run_key)
-
-
-def _follows(mailing: Mailing, name: str) -> bool:
-    """Whether the cohort of this name goes by the mailing's own schedule; it may where its text is too long to be known."""
-    assert mailing.schedule is not None
-    cohort = cohort_named(mailing.name, name)
-    return cohort is None or parsed(cohort.schedule, mailing.schedule) is mailing.schedule
 
 
 def _schedule(mailing: Mailing, text: str) -> Schedule:
