@@ -6,9 +6,7 @@ from typing import Any
 
 from deploy.apply import Say
 from deploy.gcloud import Runner
-from deploy.step import Expected, Path, Step, filled
-
-MISSING = "nothing"
+from deploy.step import MISSING, Expected, Path, Step, filled
 
 
 def check(steps: list[Step], runner: Runner, say: Say) -> int:

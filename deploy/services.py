@@ -1,13 +1,16 @@
 """The functions: one Cloud Run service each, built from functions/ by `gcloud run deploy --source`, and who may call it."""
 
+import json
+
 from deploy.foundation import grant, secret_name
-from deploy.step import Command, Expected, Path, Step
+from deploy.step import MISSING, Command, Expected, Path, Step
 from deploy.table import BASE_IMAGE, BUILD_ACCOUNT, BUILD_ENVIRONMENT, TASK_ACCOUNT, Function
 from deploy.target import Target
 from ledgermail.settings import PREFIX
 
 INVOKER = "roles/run.invoker"
 CONTAINER: Path = ("spec", "template", "spec", "containers", "0")
+BUILT: Path = ("metadata", "annotations")  # where gcloud notes what it has built with
 
 
 def functions(target: Target) -> list[Step]:
@@ -91,11 +94,14 @@ def _seconds(target: Target) -> int:
 
 def _shown(target: Target, function: Function) -> dict[Path, object]:
     """Where `describe` shows what `deploy` was told."""
-    scale = ("spec", "template", "metadata", "annotations", "autoscaling.knative.dev/maxScale")
+    scale: Path = ("spec", "template", "metadata", "annotations")
     spec: Path = ("spec", "template", "spec")
     values: dict[Path, object] = {
         ("status", "conditions", "Ready", "status"): "True",
-        scale: function.max_instances,
+        (*BUILT, "run.googleapis.com/build-function-target"): function.name,
+        (*BUILT, "run.googleapis.com/build-environment-variables"): json.dumps(BUILD_ENVIRONMENT),
+        (*scale, "autoscaling.knative.dev/maxScale"): function.max_instances,
+        (*scale, "autoscaling.knative.dev/minScale"): function.min_instances or MISSING,
         (*spec, "containerConcurrency"): function.concurrency,
         (*spec, "timeoutSeconds"): _seconds(target),
         (*spec, "serviceAccountName"): target.account(function.name),

@@ -9,6 +9,7 @@ PLACEHOLDER = re.compile(r"@([A-Z][A-Z0-9_]*)@")  # @NAME@ in a command or file:
 FOUND = "@FOUND@"  # what `find` of the same step has printed
 FILES = "@FILES@"  # the folder that `files` are written to
 Path = tuple[str, ...]  # into JSON; a list is entered by index, or by the `name` or `type` of an entry
+MISSING = "nothing"  # what stands at a path where there is none, as it is said, and expected
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -78,9 +78,16 @@ def _service(name: str, flags: Flags) -> Shape:
         "serviceAccountName": _one(flags, "service-account"),
         "containers": [container],
     }
-    scale = {"annotations": {"autoscaling.knative.dev/maxScale": _one(flags, "max-instances")}}
+    scales = {"maxScale": _one(flags, "max-instances"), "minScale": _one(flags, "min-instances")}
+    shown = {f"autoscaling.knative.dev/{scale}": value for scale, value in scales.items() if value != "0"}
+    scale = {"annotations": shown}
     ready = {"conditions": [{"type": "Ready", "status": "True"}]}
-    return {"metadata": {"name": name}, "spec": {"template": {"metadata": scale, "spec": spec}}, "status": ready}
+    built = {
+        "run.googleapis.com/build-function-target": _one(flags, "function"),
+        "run.googleapis.com/build-environment-variables": json.dumps(_pairs(flags["set-build-env-vars"])),
+    }
+    metadata = {"name": name, "annotations": built}
+    return {"metadata": metadata, "spec": {"template": {"metadata": scale, "spec": spec}}, "status": ready}
 
 
 def _queue(name: str, flags: Flags) -> Shape:

@@ -101,18 +101,27 @@ def test_check_finds_each_difference(cloud: Cloud, target: Target) -> None:
     next(iter(state["firestore indexes composite"].values()))["state"] = "CREATING"
     state["secrets versions"]["ledgermail-sendgrid-key"]["state"] = "disabled"
     cloud.gcloud.bindings.append(("run services/ledgermail-deliver", "roles/run.invoker", "allUsers"))
+    deliver = state["run services"]["ledgermail-deliver"]
+    del deliver["metadata"]["annotations"]["run.googleapis.com/build-environment-variables"]
+    deliver["spec"]["template"]["metadata"]["annotations"]["autoscaling.knative.dev/minScale"] = "3"
+    state["run services"]["ledgermail-sweep"]["metadata"]["annotations"]["run.googleapis.com/build-function-target"] = (
+        "scan"
+    )
 
     said: list[str] = []
     off = check(plan.steps(target), cloud.runner(), said.append)
 
     text = "".join(said)
-    assert off == 7, text
+    assert off == 8, text
     assert "maxConcurrentDispatches is 1000, and should be 80" in text
     assert "LEDGERMAIL_SENDER.value is 'eve@example.com', and should be 'alerts@example.com'" in text
     assert "state is 'PAUSED', and should be 'ENABLED'" in text
     assert "state is 'CREATING', and should be 'READY'" in text
     assert "OFF  value of secret ledgermail-sendgrid-key" in text
     assert "allUsers" in text
+    assert "build-environment-variables is 'nothing', and should be '{\"SOURCE_DATE_EPOCH\": \"315532801\"}'" in text
+    assert "minScale is '3', and should be 'nothing'" in text
+    assert "build-function-target is 'scan', and should be 'sweep'" in text
     assert not changes_since_apply(cloud)
 
 
