@@ -1,6 +1,7 @@
 """`python -m deploy plan|apply|check|destroy --project P --region R [--config deploy.toml]`."""
 
 import argparse
+import os
 import sys
 import tempfile
 from pathlib import Path
@@ -19,6 +20,14 @@ MAKING = ("plan", "apply")  # what would bring the mailings to Google; to look a
 
 def main() -> int:
     """Do what was asked; 0 when all is well, 1 when something is not, 2 when it was asked wrongly."""
+    try:
+        return _main()
+    except BrokenPipeError:  # who reads has enough, as `head` has: the rest goes nowhere, also at the exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _main() -> int:
     options = _options()
     try:
         target = read(options.project, options.region, options.config)
@@ -28,7 +37,7 @@ def main() -> int:
         _complain("\n".join(error.problems))
         return 2
     if options.verb == "plan":
-        sys.stdout.write(script(target))
+        _say(script(target))
         return 0
     with tempfile.TemporaryDirectory() as files:
         try:

@@ -68,6 +68,20 @@ def test_without_gcloud_that_is_said(cloud: Cloud) -> None:
     assert "gcloud is not installed" in deploy(cloud, "check").stderr
 
 
+@pytest.mark.parametrize("verb", ["plan", "check"])
+def test_who_reads_no_further_ends_it_without_a_word(verb: str, cloud: Cloud) -> None:
+    """As `check | head` does: there is nothing to say of it."""
+    where = ("--project=my-project-1", "--region=europe-west1", f"--config={EXAMPLE}")
+    reads, writes = os.pipe()
+    os.close(reads)
+    command = [sys.executable, "-m", "deploy", verb, *where]
+    ended = subprocess.run(
+        command, cwd=ROOT, env=cloud.environment, stdout=writes, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(writes)
+    assert (ended.returncode, ended.stderr) == (1, "")
+
+
 def test_wrong_settings_are_all_named_and_nothing_is_called(cloud: Cloud) -> None:
     """Exit code 2, as for any wrong command line."""
     asked = deploy(cloud, "apply", "--region=nowhere", "--project=x")
