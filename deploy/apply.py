@@ -17,6 +17,8 @@ def apply(steps: list[Step], runner: Runner, say: Say) -> None:
 
 def _apply(step: Step, runner: Runner) -> str:
     found = runner.given(step)
+    if step.lists:
+        runner.must_see(step)
     if step.create is None:
         return "is there" if found else "not there yet"
     if found and step.update is None:

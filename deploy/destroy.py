@@ -11,7 +11,7 @@ def destroy(steps: list[Step], runner: Runner, say: Say) -> None:
     """Delete what the steps name and what is there. Raises StepFailed."""
     _learn(steps, runner)
     for step in reversed(steps):
-        if step.delete and (step.find is None or runner.find(step)):
+        if step.delete and (step.find is None or _found(step, runner)):
             runner.run(step, step.delete)
             say(f"{step.title}: deleted\n")
 
@@ -19,10 +19,17 @@ def destroy(steps: list[Step], runner: Runner, say: Say) -> None:
 def erase(target: Target, runner: Runner, say: Say) -> None:
     """Delete the database: every user, match and delivery in it. Raises StepFailed."""
     step = database.database(target)[0]
-    if runner.find(step):
+    if _found(step, runner):
         for command in database.erase(target):
             runner.run(step, command)
         say(f"{step.title}: deleted\n")
+
+
+def _found(step: Step, runner: Runner) -> bool:
+    """Whether it is there. Raises StepFailed where that cannot be seen: it would be left behind without a word."""
+    found = runner.find(step)
+    runner.must_see(step)
+    return bool(found)
 
 
 def _learn(steps: list[Step], runner: Runner) -> None:

@@ -1,6 +1,7 @@
 """Run commands, without a shell, with their placeholders filled in."""
 
 import os
+import re
 import secrets
 import subprocess
 import sys
@@ -10,6 +11,9 @@ from pathlib import Path
 
 from deploy import ROOT
 from deploy.step import Command, Step, filled
+
+# What says that a thing is not there; of an account IAM may say only that it may be so.
+ABSENT = re.compile(r"NOT_FOUND|Cannot find service|serviceAccounts\.get\b.*may not exist")
 
 
 class StepFailed(Exception):  # what happened, as an operator reads it
@@ -38,6 +42,9 @@ class Runner:
     files: Path
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     captured: dict[str, str] = field(default_factory=dict)
+    unseen: dict[str, str] = field(
+        default_factory=dict
+    )  # by a step's title: what was said where it could not be looked for
 
     def find(self, step: Step) -> str:
         """The first line that `find` prints, or nothing: then it is not there. Captured when the step says so."""
@@ -46,6 +53,7 @@ class Runner:
         answer = self.answer(step.find)
         found = answer.out.strip().partition("\n")[0] if answer.code == 0 else ""
         self.captured["FOUND"] = found
+        self.unseen[step.title] = "" if answer.code == 0 or ABSENT.search(answer.err) else answer.err.strip()
         if step.captures:
             self.captured[step.captures] = found
         return found
@@ -60,6 +68,11 @@ class Runner:
             command = self.shown(step.find)
             raise StepFailed(step, command, self.answer(command).err.strip() or "not found")
         return found
+
+    def must_see(self, step: Step) -> None:
+        """Raises StepFailed where the last `find` could not say whether it is there."""
+        if said := self.unseen.get(step.title):
+            raise StepFailed(step, self.shown(step.find or ()), said)
 
     def run(self, step: Step, command: Command, stdin: str | None = None) -> None:
         """Run one command of a step. Raises StepFailed."""

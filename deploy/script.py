@@ -42,6 +42,8 @@ def _body(step: Step) -> str:
         return _create(step) + "\n"
     finding = f"$({_words(step.find)} 2>/dev/null || true)"
     lines = [f"FOUND={finding}"]
+    if step.lists:
+        lines = [f'FOUND=$({_words(step.find)} 2>"$FILES/said") || {{ cat "$FILES/said" >&2; exit 1; }}']
     if step.create is None:
         if step.required:
             lines.append(f'[ -n "$FOUND" ] || {{ echo {shlex.quote(step.fix)} >&2; exit 1; }}')

@@ -24,6 +24,8 @@ class Expected:
 class Step:
     """A thing that is to be there. What `find` prints says that it is, and which; nothing printed, or an error, that it is not.
 
+    But for an error of one that `lists`: Google itself would not refuse to make such a thing a second time.
+
     Without `create` it must be there already; without `update` it is left as it is once it is there; without `find` it is
     made anew each time, by a command that does not mind. `captures` names a placeholder for later steps. `stdin` names the
     environment variable whose value `create` reads.
@@ -42,6 +44,11 @@ class Step:
     generated: bool = False  # the value for `stdin` may be made up
     files: Mapping[str, str] = field(default_factory=dict)
     fix: str = ""
+
+    @property
+    def lists(self) -> bool:
+        """Whether `find` looks through a list: then an error never means that it is not there."""
+        return self.find is not None and not {"list", "list-configs"}.isdisjoint(self.find)
 
     def commands(self) -> list[Command]:
         """Every command of the step."""

@@ -80,6 +80,42 @@ def test_secrets_are_written_once_and_never_shown(cloud: Cloud, target: Target) 
     assert not [version for version in versions.values() if version["payload"] in shown]
 
 
+@pytest.mark.parametrize(
+    ("listing", "kind"),
+    [
+        ("secrets versions list ledgermail-token-key", "secrets versions"),
+        ("alpha monitoring policies list", "monitoring policies"),
+    ],
+)
+def test_what_cannot_be_listed_is_not_made_a_second_time(listing: str, kind: str, cloud: Cloud, target: Target) -> None:
+    """Google would refuse neither: a second alert for each, and a token key by which no link of an old mail is known."""
+    said_by(cloud, target)
+    made = copy.deepcopy(cloud.gcloud.kinds[kind])
+    cloud.gcloud.fail_at = listing
+    with pytest.raises(StepFailed) as failed:
+        said_by(cloud, target)
+    assert "PERMISSION_DENIED" in failed.value.said
+    assert cloud.gcloud.kinds[kind] == made
+
+
+def test_check_says_of_what_it_cannot_see_why(cloud: Cloud, target: Target) -> None:
+    """And not that it is missing, which apply would not mend."""
+    said_by(cloud, target)
+    cloud.gcloud.fail_at = "scheduler jobs describe ledgermail-scan"
+    said: list[str] = []
+    assert check(plan.steps(target), cloud.runner(), said.append) == 1
+    assert "it cannot be seen: ERROR: (gcloud) PERMISSION_DENIED" in "".join(said)
+
+
+@pytest.mark.parametrize("unseen", ["alpha monitoring policies list", "scheduler jobs describe"])
+def test_destroy_does_not_end_well_where_it_could_not_look(unseen: str, cloud: Cloud, target: Target) -> None:
+    """What it had left behind would have gone on watching, or calling."""
+    said_by(cloud, target)
+    cloud.gcloud.fail_at = unseen
+    with pytest.raises(StepFailed, match=r"alert|schedule"):
+        destroy(plan.steps(target), cloud.runner(), lambda _: None)
+
+
 def test_a_secret_that_nobody_brings_stops_with_its_name(cloud: Cloud, target: Target) -> None:
     """The failure says which variable is missing."""
     del cloud.environment["LEDGERMAIL_SENDGRID_KEY"]

@@ -54,6 +54,17 @@ def test_the_script_stops_at_the_first_failure(cloud: Cloud, target: Target) -> 
     assert "run services" not in cloud.gcloud.kinds
 
 
+def test_the_script_makes_no_second_key_where_it_cannot_list_the_first(cloud: Cloud, target: Target) -> None:
+    """It stops with what was said, and may be run again."""
+    assert run(target, cloud).returncode == 0
+    key = dict(cloud.gcloud.kinds["secrets versions"]["ledgermail-token-key"])
+    cloud.gcloud.fail_at = "secrets versions list ledgermail-token-key"
+    ran = run(target, cloud)
+    assert ran.returncode != 0
+    assert "PERMISSION_DENIED" in ran.stderr
+    assert cloud.gcloud.kinds["secrets versions"]["ledgermail-token-key"] == key
+
+
 def test_the_script_refuses_another_folder(target: Target, tmp_path: Path, cloud: Cloud) -> None:
     """It names files of the repository."""
     file = tmp_path / "plan.sh"
