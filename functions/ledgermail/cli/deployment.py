@@ -36,9 +36,9 @@ def _read(file: Path) -> Mapping[str, str]:
     try:
         lines = file.read_text("utf-8").splitlines()
     except FileNotFoundError as error:
-        raise Failed(
-            Code.UNUSABLE, [f"no local cloud runs: {START}" if file == LOCAL else f"{file}: is missing"]
-        ) from error
+        if file == LOCAL:
+            raise Failed(Code.UNUSABLE, [f"no local cloud runs: {START}"]) from error
+        raise Failed(Code.USAGE, [f"{file}: is missing"]) from error
     except (OSError, UnicodeDecodeError) as error:
         raise Failed(Code.USAGE, [f"{file}: {error}"]) from error
     found: dict[str, str] = {}

@@ -48,8 +48,9 @@ def test_settings_come_from_a_file_as_the_local_cloud_writes_it(post: Post, tmp_
         told = process("--env-file", file, "why", "u1", "j1", "--json")
         assert (told.code, told.json["why"]) == (0, "waiting")
     assert not file.exists()
-    assert process("--env-file", file, "status").err == f"ledgermail: {file}: is missing\n"
-    assert process("--env-file", file, "status", "--json").json == {"error": [f"{file}: is missing"], "code": 4}
+    missing = process("--env-file", file, "status")
+    assert (missing.code, missing.err) == (Code.USAGE, f"ledgermail: {file}: is missing\n")
+    assert process("--env-file", file, "status", "--json").json == {"error": [f"{file}: is missing"], "code": 2}
 
 
 @pytest.mark.parametrize("line", ["NAME", "A=1 B=2", "A='1"])
