@@ -1,9 +1,9 @@
 """The program: its verbs, what holds for all of them, and how their failures are told."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperGroup
@@ -12,6 +12,7 @@ from typing_extensions import override
 from ledgermail import log
 from ledgermail.cli import acting, costing, deployment, examining, importing, looking, previewing, pruning, suppressed
 from ledgermail.cli.codes import TOLD, Code, Failed
+from ledgermail.cli.options import Json
 from ledgermail.cli.printed import plain, print_json
 from ledgermail.errors import (
     ConfigurationError,
@@ -22,8 +23,10 @@ from ledgermail.errors import (
     WrongStatus,
 )
 
+Done = TypeVar("Done")
 ANYWHERE = "--local"  # may stand behind the verb, too
 USAGE_ERROR: Any = typer.BadParameter.__base__  # what the arguments make no sense by, which typer gives no name
+VERBS = (looking, acting, suppressed, pruning, importing, previewing, costing, examining)
 PLAIN = {"rich_markup_mode": None, "pretty_exceptions_enable": False, "add_completion": False}
 
 
@@ -34,26 +37,31 @@ class Verbs(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Note how an error is wanted, before there can be one."""
         ctx.obj = {"as_json": "--json" in args}
-        return super().parse_args(ctx, args)
+        return _told(ctx, lambda: super(Verbs, self).parse_args(ctx, args))
 
     @override
     def invoke(self, ctx: Any) -> Any:
         """Run the verb."""
-        try:
-            return super().invoke(ctx)
-        except Failed as failed:
-            problems, code = failed.problems, failed.code
-        except LedgermailError as error:
-            problems, code = _problems(error)
-        except USAGE_ERROR as error:
-            if not ctx.obj["as_json"]:
-                raise
-            problems, code = (error.format_message(),), Code.USAGE
-        if ctx.obj["as_json"]:
-            print_json({"error": problems, "code": code})
-        else:
-            sys.stderr.writelines(f"ledgermail: {plain(problem)}\n" for problem in problems)
-        raise typer.Exit(code)
+        return _told(ctx, lambda: super(Verbs, self).invoke(ctx))
+
+
+def _told(ctx: Any, work: Callable[[], Done]) -> Done:
+    """What the work comes to; of what it raises on purpose it is told, as that is wanted, and it ends with its code."""
+    try:
+        return work()
+    except Failed as failed:
+        problems, code = failed.problems, failed.code
+    except LedgermailError as error:
+        problems, code = _problems(error)
+    except USAGE_ERROR as error:
+        if not ctx.obj["as_json"]:
+            raise
+        problems, code = (error.format_message(),), Code.USAGE
+    if ctx.obj["as_json"]:
+        print_json({"error": problems, "code": code})
+    else:
+        sys.stderr.writelines(f"ledgermail: {plain(problem)}\n" for problem in problems)
+    raise typer.Exit(code)
 
 
 program = typer.Typer(cls=Verbs, no_args_is_help=True, epilog=TOLD, **PLAIN)  # type: ignore[arg-type]
@@ -64,14 +72,17 @@ def everything(
     context: typer.Context,
     local: Annotated[bool, typer.Option(ANYWHERE, help="Use the local cloud that `make up` runs.")] = False,
     env_file: Annotated[Path | None, typer.Option(help="Take settings from a file of NAME=VALUE lines first.")] = None,
+    as_json: Json = False,
 ) -> None:
     """See and steer what ledgermail owes and sends. Settings are those of the functions: environment variables."""
     context.call_on_close(log.aside())
+    if as_json:  # before the verb, too
+        context.default_map = {verb.__name__: {"as_json": True} for verbs in VERBS for verb in verbs.VERBS}
     if env_file is not None or local:
         deployment.use(env_file or deployment.LOCAL)
 
 
-for verbs in (looking, acting, suppressed, pruning, importing, previewing, costing, examining):
+for verbs in VERBS:
     for verb in verbs.VERBS:
         program.command(verb.__name__, epilog=TOLD)(verb)
 

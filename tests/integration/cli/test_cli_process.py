@@ -33,6 +33,20 @@ def test_arguments_that_make_no_sense_end_with_two() -> None:
         assert (told.code, told.json["code"], told.err) == (Code.USAGE, 2, ""), arguments
 
 
+def test_json_may_be_asked_for_before_the_verb() -> None:
+    """As `--local` may stand behind it: one document and nothing else, also of what makes no sense."""
+    asked = process("--json", "cost", "--customers", 5)
+    assert (asked.code, asked.json["total"]["tasks"]) == (Code.WELL, 0)
+    for arguments in (
+        ["--json", "status"],
+        ["--json", "--bogus", "status"],
+        ["--bogus", "status", "--json"],
+        ["--json"],
+    ):
+        told = process(*arguments)
+        assert (told.code, told.err) == (told.json["code"], ""), arguments
+
+
 def test_settings_that_are_missing_are_all_named_and_end_with_four() -> None:
     told = process("status", LEDGERMAIL_PROJECT="p")
     assert told.code == Code.UNUSABLE
