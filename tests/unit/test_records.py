@@ -92,13 +92,16 @@ WRONG = [
     (Kind.MATCHES, {"job": {"title": "x", "salary": 2**63}}, "job.salary: is a whole number of more than 64 bits"),
     (Kind.MATCHES, {"job": {"title": "x", "": 1}}, "job.'': cannot be the name of a field"),
     (Kind.MATCHES, {"job": {"title": "x", "n" * 1_501: 1}}, "job.'nnnnnnnnnnnnnnnnnnnn'...: is longer than the name"),
-    (Kind.MATCHES, {"job": {"title": "x", "rows": [[1]]}}, "job.rows.[0]: is a list in a list"),
+    (Kind.MATCHES, {"job": {"title": "x", "rows": [[1]]}}, "job.rows[0]: is a list in a list"),
+    (Kind.MATCHES, {"job": {"title": "x", "rows": [{"a": [{"b": 2**63}]}]}}, "job.rows[0].a[0].b: is a whole number"),
+    (Kind.MATCHES, {"user_id": None}, "user_id: must be text, not null"),
+    (Kind.MATCHES, {"job_id": {}}, "job_id: must be text, not map"),
     (Kind.REPORTS, {"rows": {}}, "rows: must be a list of maps"),
     (Kind.REPORTS, {"rows": [1]}, "rows: must be a list of maps"),
     (Kind.REPORTS, {"columns": "a"}, "columns: must be a list of text"),
     (Kind.REPORTS, {"topic": "a/b"}, "topic: cannot be a document's id"),
     (Kind.REPORTS, {"version": 1}, "version: must be text"),
-    (Kind.REPORTS, {"rows": [{"a": "\ud800"}]}, "rows.[0].a: has a lone surrogate"),
+    (Kind.REPORTS, {"rows": [{"a": "\ud800"}]}, "rows[0].a: has a lone surrogate"),
     (Kind.REPORTS, {"rows": [{"a": 1}] * 100_001}, "takes 1000015 bytes in Firestore, and a document may have 1000000"),
 ]  # fmt: skip
 

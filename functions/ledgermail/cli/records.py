@@ -220,25 +220,27 @@ def _storable(value: Any, place: str, depth: int) -> None:
         raise InvalidDocument(f"{place}: has maps or lists within each other more than {MOST_DEPTH} deep")
     if isinstance(value, dict):
         for name, within in value.items():
-            _storable(name, f"{place}{name!a}", depth)
+            at = f"{place}.{name}" if place else name
+            _storable(name, f"{place}.{name!a}" if place else f"{name!a}", depth)
             _nameable(name, place)
-            _storable(within, f"{place}{name}.", depth + 1)
+            _storable(within, at, depth + 1)
     elif isinstance(value, list):
         for position, within in enumerate(value):
             if isinstance(within, list):
                 raise InvalidDocument(f"{place}[{position}]: is a list in a list")
-            _storable(within, f"{place}[{position}].", depth + 1)
+            _storable(within, f"{place}[{position}]", depth + 1)
     elif isinstance(value, str) and not value.isascii() and any("\ud800" <= char <= "\udfff" for char in value):
-        raise InvalidDocument(f"{place.rstrip('.')}: has a lone surrogate")
+        raise InvalidDocument(f"{place}: has a lone surrogate")
     elif isinstance(value, int) and value not in INTEGERS:
-        raise InvalidDocument(f"{place.rstrip('.')}: is a whole number of more than 64 bits")
+        raise InvalidDocument(f"{place}: is a whole number of more than 64 bits")
 
 
 def _nameable(name: str, place: str) -> None:
+    within = f"{place}." if place else ""
     if not name or (name.startswith("__") and name.endswith("__")):
-        raise InvalidDocument(f"{place}{name!a}: cannot be the name of a field")
+        raise InvalidDocument(f"{within}{name!a}: cannot be the name of a field")
     if len(name.encode()) > MOST_NAME_BYTES:
-        raise InvalidDocument(f"{place}{name[:20]!a}...: is longer than the name of a field may be")
+        raise InvalidDocument(f"{within}{name[:20]!a}...: is longer than the name of a field may be")
 
 
 def _bytes(value: Any) -> int:

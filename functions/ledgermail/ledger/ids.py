@@ -16,6 +16,7 @@ CUT_BYTES = 100  # how much of such a part stays readable
 DOCUMENT_ID_BYTES = 1500  # Firestore's limit
 QUERY_BYTES = 1400  # of a value that is queried for: Firestore refuses longer ones, a little below 1,500
 TASK_HASH_CHARS = 32  # of a SHA-256: spreads task names, as Cloud Tasks asks for, and keeps them short
+KINDS = {"NoneType": "null", "dict": "map"}  # as those say who write documents, and not Python
 DELIVERY_ID = re.compile(r"[A-Za-z0-9.%~-]+_[A-Za-z0-9.%~:-]+")
 
 
@@ -26,7 +27,8 @@ def encode_part(part: object, field: str) -> str:
     from nowhere else. Raises InvalidId, naming `field`, for what is not text, is empty, or holds a lone surrogate.
     """
     if not isinstance(part, str):
-        raise InvalidId(f"{field}: must be text, not {type(part).__name__}")
+        kind = type(part).__name__
+        raise InvalidId(f"{field}: must be text, not {KINDS.get(kind, kind)}")
     if not part:
         raise InvalidId(f"{field}: is empty")
     try:
