@@ -115,6 +115,8 @@ def _show_run(run_key: str, as_json: bool) -> None:
 
 
 def _tell(answer: "Answer", as_json: bool, *, facts: bool) -> None:
+    from ledgermail.support.explain import Why
+
     document = delivery_as_json(answer.delivery) if answer.delivery else None
     if as_json:
         steps = [step._asdict() for step in answer.history]
@@ -130,7 +132,7 @@ def _tell(answer: "Answer", as_json: bool, *, facts: bool) -> None:
             print_lines("")
             print_facts(document)
     if answer.delivery is None:
-        raise typer.Exit(Code.PROBLEM)
+        raise typer.Exit(Code.USAGE if answer.why is Why.NOT_A_SUBJECT else Code.PROBLEM)
 
 
 def delivery_as_json(delivery: Delivery) -> dict[str, Any]:

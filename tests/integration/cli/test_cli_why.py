@@ -120,6 +120,13 @@ def test_a_mail_to_come_says_what_speaks_against_it(post: Post, call: Call) -> N
     assert call("why", "u1", "j1").out.splitlines()[0].endswith(said)
 
 
+def test_what_can_be_no_subject_is_a_wrong_argument(call: Call) -> None:
+    """As an id that can be none is one of `retry`."""
+    told = call("why", "u1", "", "--json")
+    assert (told.code, told.json["why"]) == (2, "not_a_subject")
+    assert (call("why", "u1", "").code, call("retry", "nosuch", "--yes").code) == (2, 2)
+
+
 def test_what_was_pruned_is_said_to_be_forgotten(post: Post, call: Call) -> None:
     long_ago = datetime.now(UTC) - 100 * DAY
     day = f"daily-digest:{long_ago.date().isoformat()}"
