@@ -39,6 +39,23 @@ def test_what_the_model_says_of_the_code_the_code_says() -> None:
     assert {matches.PAGE, audience.PAGE, upkeep.PAGE} == {PAGE}
 
 
+@pytest.mark.parametrize(
+    ("mailed", "reads", "writes"),
+    [
+        ({"alerts": 1}, 1 + 1 + 2 + 2 + 1, 3 + 2),  # match and user; delivery and user; two events; the prune
+        ({"alerts": 1, "events": False}, 1 + 1 + 2 + 1, 3),
+        ({"runs": 1, "matches": 7}, 1 + 7 + 2 + 2 + 1, 3 + 2),
+        ({"runs": 1, "matches": 0, "events": False}, 1 + 2 + 1, 3),
+    ],
+)
+def test_a_mail_costs_what_the_readme_says(mailed: dict[str, Any], reads: int, writes: int) -> None:
+    """And a little for the pages, the gate and the counts of a status."""
+    many, none = (cost(Volume(customers=customers, **mailed)).total for customers in (1_000_000, 0))
+    assert (many.reads - none.reads) / 1e6 == pytest.approx(reads, abs=0.2)
+    assert (many.writes - none.writes) / 1e6 == pytest.approx(writes, abs=0.2)
+    assert (many.deletes, many.tasks) == (1e6, 1e6)
+
+
 @pytest.mark.parametrize("days", [1, 7, 30, 365])
 def test_a_month_is_the_same_however_long_it_was_looked_at(days: float) -> None:
     share = days / 30
