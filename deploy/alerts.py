@@ -102,7 +102,13 @@ ABSENCES = (
     Absence(name="no-scan", event="scan.done", seconds=15 * MINUTE, says="No scan has ended for a quarter of an hour."),
     Absence(name="no-plan", event="plan.done", seconds=30 * MINUTE, says="No plan has ended for half an hour."),
     Absence(name="no-sweep", event="sweep.done", seconds=30 * MINUTE, says="No sweep has ended for half an hour."),
-    Absence(name="no-prune", event="prune.done", seconds=23 * HOUR, says="Two prunes in a row have not ended."),
+    Absence(
+        name="no-prune",
+        event="prune.done",
+        seconds=23 * HOUR,
+        says="A prune has not ended, and the last one that did is 23 hours ago. There are two a day, and the next one does "
+        "what this one left: one missed is no harm yet.",
+    ),
     Absence(
         name="no-status",
         event="status.reported",

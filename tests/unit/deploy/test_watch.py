@@ -27,6 +27,13 @@ def test_an_absence_is_longer_than_the_time_between_two_calls() -> None:
         assert calls[function] < absence.seconds <= 23.5 * 3600
 
 
+def test_an_absence_says_how_many_calls_have_not_ended() -> None:
+    """Of two prunes a day one is enough to be missed within the longest time that Cloud Monitoring looks back."""
+    (prune,) = (absence for absence in ABSENCES if absence.event == "prune.done")
+    (gap,) = (_longest_gap(schedule.cron) for schedule in SCHEDULES if schedule.name == "prune")
+    assert (prune.seconds // gap, prune.says.split()[:2]) == (1, ["A", "prune"])
+
+
 def _longest_gap(cron: str) -> float:
     instants = list(islice(CronSim(cron, datetime(2026, 8, 16, tzinfo=UTC)), 100))
     return max((later - earlier).total_seconds() for earlier, later in pairwise(instants))
