@@ -9,6 +9,7 @@ from deploy.target import Target
 
 # Above the function's own timeout: a job that is given up while its function runs would be started again beside it.
 BEYOND_TIMEOUT = 30  # seconds
+LONGEST = 30 * 60  # seconds: Cloud Scheduler takes no longer deadline, and no function may be given longer
 MIN_BACKOFF = "30s"
 JSON = "Content-Type=application/json"
 
@@ -74,7 +75,7 @@ def _body(schedule: Schedule) -> str:
 
 
 def _deadline(target: Target) -> str:
-    return f"{int(target.timeout.total_seconds()) + BEYOND_TIMEOUT}s"
+    return f"{min(int(target.timeout.total_seconds()) + BEYOND_TIMEOUT, LONGEST)}s"
 
 
 def _scheduler(target: Target, verb: str, schedule: Schedule, *flags: str) -> Command:

@@ -235,6 +235,17 @@ def test_all_problems_are_named_at_once(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(("timeout", "deadline"), [("15m", "930s"), ("1790s", "1800s"), ("30m", "1800s")])
+def test_no_timeout_that_is_accepted_asks_more_of_a_schedule_than_it_takes(
+    tmp_path: Path, timeout: str, deadline: str
+) -> None:
+    """Cloud Scheduler waits at most half an hour: refused, it would be so at the very end of an apply."""
+    config = tmp_path / "deploy.toml"
+    config.write_text(f'[settings]\nSENDER = "a@b.example"\nFUNCTION_TIMEOUT = "{timeout}"\nLEASE = "31m"\n')
+    made = [flags_of(c) for c in commands(read("my-project-1", "europe-west1", config)) if "scheduler" in c]
+    assert {flags["attempt-deadline"][0] for flags in made} == {deadline}
+
+
 def test_what_deploy_toml_says_of_a_function_is_deployed(tmp_path: Path) -> None:
     """Concurrency changes THREADS with it; a name with a comma arrives whole."""
     file = tmp_path / "deploy.toml"
