@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from deploy.alerts import Absence, Count, Probe
+from deploy.queues import declared
 from deploy.target import Target
 from ledgermail.log_table import EVENTS as EVENTS_TABLE
 
@@ -46,7 +47,12 @@ def curve_name(event: str, field: str) -> str:
 
 
 def _lines(target: Target) -> str:
-    return f'{RUN} AND resource.labels.service_name=~"^{target.prefix}-"'
+    return f'{RUN} AND resource.labels.service_name=~"^{_services(target)}$"'
+
+
+def _services(target: Target) -> str:
+    """The pattern of our services' names: of another deployment, `mail-eu` beside `mail`, the prefix may begin as ours."""
+    return f"{target.prefix}-({'|'.join(function.name for function in target.functions)})"
 
 
 def policy(target: Target, alert: Count | Absence | Probe) -> Json:
@@ -123,8 +129,9 @@ def _sum(seconds: int, *by: str) -> Json:
 def dashboard(target: Target) -> Json:
     """What became of the mail, what the schedules did, what waits, and how the functions answer."""
     event = "metric.label.event"
-    services = f'{RUN} AND resource.labels.service_name=starts_with("{target.prefix}-")'
-    queues = f'resource.type="cloud_tasks_queue" AND resource.labels.queue_id=starts_with("{target.prefix}-")'
+    services = f'{RUN} AND resource.labels.service_name=monitoring.regex.full_match("{_services(target)}")'
+    named = ", ".join(f'"{target.name(queue)}"' for queue in declared())
+    queues = f'resource.type="cloud_tasks_queue" AND resource.labels.queue_id=one_of({named})'
     outcomes = f'{_counter(target)} AND metric.labels.event=starts_with("delivery.")'
     upkeep = f'{_counter(target)} AND metric.labels.event=ends_with(".done")'
     trouble = "breaker.*|request.*|task.*|match.*|schedule.*|run.missed"

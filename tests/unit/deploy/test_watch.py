@@ -34,6 +34,15 @@ def test_an_absence_says_how_many_calls_have_not_ended() -> None:
     assert (prune.seconds // gap, prune.says.split()[:2]) == (1, ["A", "prune"])
 
 
+def test_another_deployment_of_the_project_is_not_watched_as_ours(target: Target) -> None:
+    """With `ledgermail-eu` beside it, its events were ours: its late mail, and its scans where ours had stopped."""
+    (pattern,) = re.findall(r'service_name=~"(.+?)"', policies.metric(target)["filter"])
+    assert re.search(pattern, "ledgermail-scan")
+    assert not re.search(pattern, "ledgermail-eu-scan")
+    shown = json.dumps(policies.dashboard(target))
+    assert set(re.findall(r"(?:service_name|queue_id)=([a-z_.]+)", shown)) == {"monitoring.regex.full_match", "one_of"}
+
+
 def _longest_gap(cron: str) -> float:
     instants = list(islice(CronSim(cron, datetime(2026, 8, 16, tzinfo=UTC)), 100))
     return max((later - earlier).total_seconds() for earlier, later in pairwise(instants))
