@@ -19,6 +19,10 @@ def _apply(step: Step, runner: Runner) -> str:
     found = runner.given(step)
     if step.lists:
         runner.must_see(step)
+    if step.unwanted:
+        if found and step.delete:
+            runner.run(step, step.delete)
+        return "taken away" if found else "is not there"
     if step.create is None:
         return "is there" if found else "not there yet"
     if found and step.update is None:

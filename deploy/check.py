@@ -26,7 +26,10 @@ def check(steps: list[Step], runner: Runner, say: Say) -> int:
 
 
 def _problems(step: Step, runner: Runner) -> list[str]:
-    if not runner.given(step):
+    found = runner.given(step)
+    if found and step.unwanted:
+        return ["it is there, and should not be"]
+    if not found:
         said = runner.unseen.get(step.title)
         return [f"it cannot be seen: {said[:300]}" if said else "it is not there"] if step.required or said else []
     return [problem for expected in step.expected for problem in _differences(expected, runner)]

@@ -58,7 +58,7 @@ def indexes(target: Target) -> list[Step]:
     declared = json.loads(INDEXES.read_text("utf-8"))
     steps = [_composite(target, index) for index in declared["indexes"]]
     steps += [_exemption(target, override) for override in declared["fieldOverrides"]]
-    return steps + ([_ttl(target)] if target.ttl else [])
+    return [*steps, _ttl(target)]
 
 
 def _composite(target: Target, index: Entry) -> Step:
@@ -117,12 +117,20 @@ def _exemption(target: Target, override: Entry) -> Step:
 
 
 def _ttl(target: Target) -> Step:
-    group = "--collection-group=deliveries"
+    """On or off, as deploy.toml says now: left on, it would go on deleting what no prune has counted."""
+    words, group = ("fields", "ttls"), "--collection-group=deliveries"
+    update = _firestore(target, *words, "update", "prune_at", group, "--async")
+    field = '--filter=name~"/fields/`?prune_at`?$"'
+    off = "" if target.ttl else "no "
     return Step(
-        title="TTL on deliveries.prune_at",
+        title=f"{off}TTL on deliveries.prune_at",
         why="A backstop: what it deletes no prune has counted, so the identity of those runs no longer holds.",
-        create=_firestore(target, "fields", "ttls", "update", "prune_at", group, "--enable-ttl", "--async"),
-        fix="You need roles/datastore.indexAdmin.",
+        find=_firestore(target, *words, "list", group, field, "--limit=1", "--format=value(name)"),
+        create=(*update, "--enable-ttl") if target.ttl else None,
+        delete=None if target.ttl else (*update, "--disable-ttl"),
+        required=target.ttl,
+        unwanted=not target.ttl,
+        fix="You need roles/datastore.indexAdmin. It takes a while to be seen.",
     )
 
 

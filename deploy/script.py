@@ -44,7 +44,9 @@ def _body(step: Step) -> str:
     lines = [f"FOUND={finding}"]
     if step.lists:
         lines = [f'FOUND=$({_words(step.find)} 2>"$FILES/said") || {{ cat "$FILES/said" >&2; exit 1; }}']
-    if step.create is None:
+    if step.unwanted:
+        lines += ['if [ -n "$FOUND" ]; then', _indented(_command(step.delete or ())), "fi"]
+    elif step.create is None:
         if step.required:
             lines.append(f'[ -n "$FOUND" ] || {{ echo {shlex.quote(step.fix)} >&2; exit 1; }}')
     else:

@@ -40,6 +40,7 @@ class Step:
     expected: tuple[Expected, ...] = ()
     captures: str | None = None
     required: bool = True
+    unwanted: bool = False  # it is not to be there: where it is, `delete` takes it away
     stdin: str | None = None
     generated: bool = False  # the value for `stdin` may be made up
     files: Mapping[str, str] = field(default_factory=dict)

@@ -125,6 +125,8 @@ class FakeGcloud:
             raise Refused(f"NOT_FOUND: {kind} {key}")
         if verb == "describe":
             return printed([there[key]], flags, single=True)
+        if "disable-ttl" in flags:
+            return f"{there.pop(key)['name']}\n"
         if verb == "delete":
             if there.pop(key).get("deleteProtectionState") == "DELETE_PROTECTION_ENABLED":
                 raise Refused("FAILED_PRECONDITION: the database is protected")

@@ -174,6 +174,7 @@ SHAPES: dict[str, Callable[[str, Flags], Shape]] = {
     "firestore databases": _database,
     "firestore indexes composite": _index,
     "firestore indexes fields": _exempt,
+    "firestore fields ttls": _exempt,
     "secrets versions": _version,
     "monitoring channels": _channel,
     "monitoring uptime": _check,

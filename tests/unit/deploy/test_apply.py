@@ -1,6 +1,7 @@
 """Apply, check and destroy against a gcloud that refuses to create what is there and to change what is not."""
 
 import copy
+from dataclasses import replace
 
 import pytest
 
@@ -96,6 +97,20 @@ def test_what_cannot_be_listed_is_not_made_a_second_time(listing: str, kind: str
         said_by(cloud, target)
     assert "PERMISSION_DENIED" in failed.value.said
     assert cloud.gcloud.kinds[kind] == made
+
+
+def test_a_ttl_that_deploy_toml_wants_no_more_is_taken_away(cloud: Cloud, target: Target) -> None:
+    """Left on, it would go on deleting what no prune has counted, and break the identity of every run."""
+    said_by(cloud, replace(target, ttl=True))
+    assert set(cloud.gcloud.kinds["firestore fields ttls"]) == {"deliveries/prune_at"}
+    assert check(plan.steps(replace(target, ttl=True)), cloud.runner(), lambda _: None) == 0
+    said: list[str] = []
+    assert check(plan.steps(target), cloud.runner(), said.append) == 1
+    assert "it is there, and should not be" in "".join(said)
+    said_by(cloud, target)
+    assert not cloud.gcloud.kinds["firestore fields ttls"]
+    assert check(plan.steps(target), cloud.runner(), lambda _: None) == 0
+    assert check(plan.steps(replace(target, ttl=True)), cloud.runner(), lambda _: None) == 1
 
 
 def test_check_says_of_what_it_cannot_see_why(cloud: Cloud, target: Target) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 from deploy import ROOT, plan
@@ -63,6 +64,13 @@ def test_the_script_makes_no_second_key_where_it_cannot_list_the_first(cloud: Cl
     assert ran.returncode != 0
     assert "PERMISSION_DENIED" in ran.stderr
     assert cloud.gcloud.kinds["secrets versions"]["ledgermail-token-key"] == key
+
+
+def test_the_script_takes_away_a_ttl_that_is_wanted_no_more(cloud: Cloud, target: Target) -> None:
+    assert run(replace(target, ttl=True), cloud).returncode == 0
+    assert cloud.gcloud.kinds["firestore fields ttls"]
+    assert run(target, cloud).returncode == 0
+    assert not cloud.gcloud.kinds["firestore fields ttls"]
 
 
 def test_the_script_refuses_another_folder(target: Target, tmp_path: Path, cloud: Cloud) -> None:
