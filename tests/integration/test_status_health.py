@@ -11,6 +11,7 @@ from emulator.firestore import Firestore
 from emulator.tasks import CloudTasks
 from ledgermail.app import App
 from ledgermail.clock import Clock
+from ledgermail.planning.schedules import parse
 from ledgermail.status.health import Kind
 from ledgermail.status.status import IDENTITY_GRACE, StatusReport
 from tests.integration.conftest import Ground
@@ -137,6 +138,22 @@ def test_a_cohort_that_nothing_was_due_for_yet_owes_no_run(plan: Planning) -> No
     plan.subscribe("u1", schedule="0 9 * * 5")
     plan.tick(at(0))
     assert look(plan, at(1, 7)).healthy
+
+
+@pytest.mark.parametrize("schedule", ["0 8,20 * * * UTC", "30 8 * * * UTC", "0 6 * * * UTC", "0 17 * * * Asia/Tokyo"])
+def test_a_changed_schedule_is_well_before_and_after_the_coordinator_has_seen_it(schedule: str, plan: Planning) -> None:
+    """`status` is deployed before `plan`: until then it judges by the schedule that was planned by."""
+    plan.subscribe("u1")
+    plan.tick(at(0))
+    plan.tick(now := at(0, 11))
+    for delivery in plan.ground.deliveries():
+        plan.ground.db.document(f"deliveries/{delivery}").update({"status": "accepted", "unfinished_since": None})
+    assert look(plan, now).healthy
+    mailings = {**plan.mailings, "daily-digest": replace(DAILY, schedule=parse(schedule))}
+    changed = replace(plan, mailings=mailings)
+    assert look(changed, now).problems == []
+    changed.tick(now + 5 * MINUTE)
+    assert look(changed, now + 5 * MINUTE).problems == []
 
 
 # The identity

@@ -5,7 +5,7 @@ schedules there are). A due time after that, older than the mailing's promise, i
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
 
@@ -80,13 +80,18 @@ class Expected:
     client: firestore.Client
     reports: Reports
 
-    def planned(self, mailing: Mailing, bill: Bill) -> Planned:
-        """What the coordinator remembers of a mailing with a schedule; one read."""
+    def planned(self, mailing: Mailing, bill: Bill) -> tuple[Mailing, Planned]:
+        """What the coordinator remembers of a mailing with a schedule, and the mailing by the one that it went by; one read.
+
+        Another schedule is what is owed only from its next tick on: in a rollout `status` is new before `plan` is.
+        """
+        assert mailing.schedule is not None
         bill.one()
         with ledger_errors("read what was planned"):
             state = self.client.collection(STATE).document(planned_name(mailing.name)).get(**call())
-        planned: Planned = (state.to_dict() or {}).get("planned", {})
-        return planned
+        remembered = state.to_dict() or {}
+        schedule = parsed(remembered.get("schedule"), mailing.schedule)
+        return replace(mailing, schedule=schedule), remembered.get("planned", {})
 
     def never_made(self, mailing: Mailing, planned: Planned, now: datetime, bill: Bill) -> Sequence[Run]:
         """The runs that are overdue. That of a report costs up to two reads: without a new version it is not owed yet."""

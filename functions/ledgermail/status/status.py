@@ -73,7 +73,7 @@ class Statuses:
         Without runs it costs a read a mailing, two a scan, one a mailing with a schedule, and one.
         """
         now, bill = self.clock.now(), Bill()
-        planned = {mailing.name: self.expected.planned(mailing, bill) for mailing in self._scheduled()}
+        planned = [self.expected.planned(mailing, bill) for mailing in self._scheduled()]
         seen = self._seen(now, planned, bill)
         if not shown_runs:
             return StatusReport(seen=seen, problems=problems(seen, self.mailings), reads=bill.reads)
@@ -99,12 +99,12 @@ class Statuses:
     def _scheduled(self) -> list[Mailing]:
         return [mailing for mailing in self.mailings.values() if mailing.schedule is not None]
 
-    def _seen(self, now: datetime, planned: Mapping[str, Planned], bill: Bill) -> Seen:
+    def _seen(self, now: datetime, planned: Sequence[tuple[Mailing, Planned]], bill: Bill) -> Seen:
         """What is worth a look every few minutes."""
         bill.one()
         gate = self.gates.fetch()
         unread = {name: self.ages.unread(mailing, now, bill) for name, mailing in self.mailings.items()}
-        overdue = [self.expected.never_made(mailing, planned[mailing.name], now, bill) for mailing in self._scheduled()]
+        overdue = [self.expected.never_made(mailing, known, now, bill) for mailing, known in planned]
         return Seen(
             now=now,
             gate=gate,
@@ -142,10 +142,15 @@ class Statuses:
         return [a.run_key for a in then if a is not None and not self.runs.totalled(a, bill).holds]
 
     def _gone(
-        self, planned: Mapping[str, Planned], accounts: Sequence[Account], since: datetime, now: datetime, bill: Bill
+        self,
+        planned: Sequence[tuple[Mailing, Planned]],
+        accounts: Sequence[Account],
+        since: datetime,
+        now: datetime,
+        bill: Bill,
     ) -> list[Run]:
         seen = {account.run_key for account in accounts}
-        found = [self.expected.gone(m, planned[m.name], seen, since, now, bill) for m in self._scheduled()]
+        found = [self.expected.gone(mailing, known, seen, since, now, bill) for mailing, known in planned]
         return [run for runs in found for run in runs]
 
     def _older(self, since: datetime, seen: Seen, bill: Bill) -> Mapping[str, int]:
