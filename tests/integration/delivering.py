@@ -1,5 +1,6 @@
 """A worker on a Firestore, a queue and a SendGrid of its own, and what a test of it puts there and looks at."""
 
+import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -29,6 +30,11 @@ def owed(job_id: str = "j1", status: Status = Status.PENDING, at: datetime | Non
     if status is Status.PENDING:
         times["wake_at"] = at + Policy().slack
     return a_delivery(status, id=ids.delivery_id("u1", job_id), subject=job_id, **(times | changes))
+
+
+def patience(request: pytest.FixtureRequest) -> str:
+    """How long an answer is waited for: not long in a test whose parameter is a hang; else a busy machine is no timeout."""
+    return "1s" if re.search(r"\bhang", request.node.name) else "20s"
 
 
 def with_guarantee(app: App, guarantee: Guarantee) -> App:

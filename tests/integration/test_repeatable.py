@@ -14,7 +14,7 @@ from ledgermail.delivering.worker import Answer
 from ledgermail.ledger.delivery import Guarantee
 from ledgermail.mailing import in_force
 from tests.integration.conftest import AppMaker, Ground
-from tests.integration.delivering import JOB, Post, both
+from tests.integration.delivering import JOB, Post, both, patience
 from tests.integration.interruptions import Died, after, die
 from tests.samples import a_mailing
 
@@ -27,13 +27,13 @@ def provider(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def app(make_app: AppMaker, inbox: Inbox, provider: str) -> App:
+def app(request: pytest.FixtureRequest, make_app: AppMaker, inbox: Inbox, provider: str) -> App:
     """The App of this test's project, which sends through this provider."""
     inbox.faults(hang_seconds=2)
     smtp = {"smtp_host": "127.0.0.1", "smtp_port": str(inbox.smtp_port), "smtp_tls": "none"}
     login = {"smtp_user": SMTP_USER, "smtp_password": DEFAULT_KEY}
     resend = {"resend_url": inbox.resend_url, "resend_key": RESEND_KEY}
-    return make_app(provider=provider, provider_timeout="1s", **smtp, **login, **resend)
+    return make_app(provider=provider, provider_timeout=patience(request), **smtp, **login, **resend)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from emulator.tasks import CloudTasks
 from ledgermail.app import App
 from tests.integration.conftest import AppMaker, Ground
 from tests.integration.customers import MAILINGS, Customer, a_report
+from tests.integration.delivering import patience
 from tests.integration.digesting import Desk
 
 
@@ -21,9 +22,9 @@ def customer() -> Iterator[Customer]:
 
 
 @pytest.fixture
-def app(make_app: AppMaker, inbox: Inbox) -> App:
-    """The App of this test's project, which may call customers on this machine and soon loses patience with them."""
-    return make_app(sendgrid_url=inbox.url, webhooks="loopback", provider_timeout="400ms")
+def app(request: pytest.FixtureRequest, make_app: AppMaker, inbox: Inbox) -> App:
+    """The App of this test's project, which may call customers on this machine."""
+    return make_app(sendgrid_url=inbox.url, webhooks="loopback", provider_timeout=patience(request))
 
 
 @pytest.fixture(params=MAILINGS, ids=lambda mailing: mailing.guarantee)

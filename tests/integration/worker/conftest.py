@@ -7,14 +7,14 @@ from emulator.tasks import CloudTasks
 from ledgermail.app import App
 from ledgermail.ledger.delivery import Guarantee
 from tests.integration.conftest import AppMaker, Ground
-from tests.integration.delivering import Post, with_guarantee
+from tests.integration.delivering import Post, patience, with_guarantee
 
 
 @pytest.fixture
-def app(make_app: AppMaker, inbox: Inbox) -> App:
-    """The App of this test's project, which sends to a SendGrid of its own and soon loses patience with it."""
-    inbox.faults(hang_seconds=2)
-    return make_app(sendgrid_url=inbox.url, provider_timeout="1s")
+def app(request: pytest.FixtureRequest, make_app: AppMaker, inbox: Inbox) -> App:
+    """The App of this test's project, which sends to a SendGrid of its own."""
+    inbox.faults(hang_seconds=30)
+    return make_app(sendgrid_url=inbox.url, provider_timeout=patience(request))
 
 
 @pytest.fixture
