@@ -118,6 +118,7 @@ def test_the_server_stops_while_a_send_hangs() -> None:
     with httpx.Client(base_url=own.url, headers={"Authorization": "Bearer SG.local"}, trust_env=False) as http:
         with pytest.raises(httpx.ReadTimeout):
             http.post(SEND, json=payload(), timeout=0.1)
+        wait_until(lambda: own.stats()["hanging"] == 1)
         own.stop()
     assert own.server.process.returncode == 0
 
