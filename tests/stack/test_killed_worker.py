@@ -30,7 +30,7 @@ from ledgermail.ledger.policy import Policy
 from tests.samples import ENVIRONMENT, a_delivery, a_mailing, a_user, settings
 
 JOBS = [f"j{number}" for number in range(1, 11)]
-WAIT_SECONDS = 30.0
+WAIT_SECONDS = 60.0
 PAUSE = Event()  # never set: to wait a moment between two looks
 
 

@@ -106,7 +106,7 @@ def test_a_plain_write_waits_for_a_transaction_that_has_read_the_document(client
         assert ref.get().get("n") == 1  # a plain read never waits
         transaction.update(ref, {"n": 2})
         first = transaction._commit()[0].update_time
-        assert written.result(timeout=10).update_time > first
+        assert written.result(timeout=60).update_time > first
     assert ref.get().get("n") == 10
 
 
@@ -119,7 +119,7 @@ def test_what_a_transaction_found_missing_is_not_created_behind_its_back(client:
         transaction.create(ref, {"by": "me"})
         transaction._commit()
         with pytest.raises(GoogleAPICallError):
-            created.result(timeout=10)
+            created.result(timeout=60)
     assert ref.get().get("by") == "me"
 
 
@@ -143,7 +143,7 @@ def test_an_abandoned_transaction_stops_others_only_for_a_time(client: Client, s
         assert wait([refused], timeout=0.3).not_done
         server.advance(timedelta(seconds=21))
         with pytest.raises(Aborted, match="lock timeout"):
-            refused.result(timeout=10)
+            refused.result(timeout=60)
     server.advance(timedelta(seconds=61))
     ref.update({"n": 3})
     assert ref.get().get("n") == 3

@@ -17,7 +17,7 @@ from emulator.process import ROOT
 
 needs_official = pytest.mark.skipif(find() is None, reason="the official Firestore emulator is not on this machine")
 EITHER = pytest.mark.parametrize("kind", ["embedded", pytest.param("official", marks=needs_official)])
-GONE_SECONDS = 10
+GONE_SECONDS = 60
 
 
 def listens(host: str) -> bool:

@@ -143,7 +143,7 @@ def test_what_cloud_tasks_itself_brings_is_let_in(
         token = {"service_account_email": ACCOUNT, "audience": AUDIENCE}
         task = {"http_request": {"url": url, "body": b"{}", "oidc_token": token}}
         client.create_task(request={"parent": f"{parent}/queues/open", "task": task})
-        request = brought.get(timeout=10).decode()
+        request = brought.get(timeout=60).decode()
     authorization = next(line for line in request.split("\r\n") if line.lower().startswith("authorization:"))
     checking_with(tasks_server.certs_url, monkeypatch)
     assert status_of(call, authorization.partition(": ")[2]) == 200

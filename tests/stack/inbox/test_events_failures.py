@@ -14,7 +14,7 @@ from emulator.inbox import Inbox
 from tests.stack.inbox.payloads import payload
 from tests.stack.receivers import Receiver, says
 
-PATIENCE = 20  # seconds until a condition that should hold soon fails the test
+PATIENCE = 60  # seconds until a condition that should hold soon fails the test
 Start = Callable[..., None]
 
 

@@ -15,7 +15,7 @@ from emulator.inbox.faults import KEEPING, Fault
 from tests.stack.inbox.payloads import payload
 
 SEND = "/v3/mail/send"
-PATIENCE = 10  # seconds until a condition that should hold soon fails the test
+PATIENCE = 60  # seconds until a condition that should hold soon fails the test
 
 Outcome = int | type[httpx.TransportError]
 MET: dict[Fault, Outcome] = {

@@ -12,7 +12,7 @@ import pytest
 from emulator.inbox import RESEND_KEY, Inbox
 from emulator.inbox.faults import KEEPING, Fault
 
-PATIENCE = 10  # seconds until a condition that should hold soon fails the test
+PATIENCE = 60  # seconds until a condition that should hold soon fails the test
 DAY = 24 * 60 * 60
 MET: dict[Fault, int | type[httpx.TransportError]] = {
     Fault.THROTTLE: 429,
