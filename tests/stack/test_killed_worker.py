@@ -28,6 +28,7 @@ from ledgermail.ledger import ids
 from ledgermail.ledger.delivery import Guarantee, to_document
 from ledgermail.ledger.policy import Policy
 from tests.samples import ENVIRONMENT, a_delivery, a_mailing, a_user, settings
+from tests.stack.deploy.serving import CONTROL_SOCKET
 
 JOBS = [f"j{number}" for number in range(1, 11)]
 WAIT_SECONDS = 60.0
@@ -96,9 +97,15 @@ def statuses(db: firestore.Client) -> list[str]:
 
 @pytest.mark.parametrize("guarantee", list(Guarantee))
 def test_what_a_killed_worker_left_goes_out_and_nothing_goes_out_twice_at_most_once(
-    guarantee: Guarantee, project: str, tasks_server: CloudTasks, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+    guarantee: Guarantee,
+    project: str,
+    tasks_server: CloudTasks,
+    inbox: Inbox,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     monkeypatch.setenv("CLOUD_TASKS_EMULATOR_HOST", tasks_server.host)
+    monkeypatch.setenv(CONTROL_SOCKET, str(tmp_path))
     app = App(settings(project=project, sendgrid_url=inbox.url), {"job-alert": a_mailing()})
     owe_ten(app.client, guarantee)
     _killed_at_the_seventh(inbox, project, guarantee, app.client)

@@ -13,6 +13,7 @@ import pytest
 from emulator.cloud import free_port
 
 FRAMEWORK = Path(sys.executable).parent / "functions-framework"
+CONTROL_SOCKET = "XDG_RUNTIME_DIR"  # where gunicorn puts one, else into the home directory: one file for all that run
 TRIES = 1200
 PAUSE = threading.Event()  # never set: to wait a moment between two tries
 
@@ -22,11 +23,13 @@ def start(
 ) -> tuple[subprocess.Popen[bytes], str]:
     """The process and its address. It hears nothing of this process's own environment."""
     port = free_port()
+    own = log.with_name(f"{log.name}.run")
+    own.mkdir(exist_ok=True)
     command = [str(framework), f"--target={target}", f"--source={source / 'main.py'}", f"--port={port}"]
     with log.open("wb") as output:
         process = subprocess.Popen(
             [*command, "--host=127.0.0.1"],
-            env=environment,
+            env={**environment, CONTROL_SOCKET: str(own)},
             cwd=source,
             stdin=subprocess.DEVNULL,
             stdout=output,
