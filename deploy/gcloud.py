@@ -42,9 +42,7 @@ class Runner:
     files: Path
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     captured: dict[str, str] = field(default_factory=dict)
-    unseen: dict[str, str] = field(
-        default_factory=dict
-    )  # by a step's title: what was said where it could not be looked for
+    unseen: dict[str, str] = field(default_factory=dict)  # by a step's title: why it could not be looked for
 
     def find(self, step: Step) -> str:
         """The first line that `find` prints, or nothing: then it is not there. Captured when the step says so."""
