@@ -79,6 +79,17 @@ def test_a_digest_in_doubt_that_somebody_saw_arrive_is_not_tried_again() -> None
     assert vouch(waiting, now=MONTH_LATER, policy=POLICY).status is Status.ACCEPTED
 
 
+def test_what_a_worker_holds_is_not_settled_by_hand() -> None:
+    held = a_delivery(Status.IN_FLIGHT, guarantee=Guarantee.AT_LEAST_ONCE, doubted_at=NOW)
+    with pytest.raises(WrongStatus, match="in_flight"):
+        vouch(held, now=MONTH_LATER, policy=POLICY)
+
+
+def test_what_was_called_off_and_opened_again_can_be_called_off_again() -> None:
+    opened = reopen(cancel(a_delivery(), now=NOW, policy=POLICY), now=MONTH_LATER, policy=POLICY)
+    assert cancel(opened, now=MONTH_LATER, policy=POLICY).status is Status.CANCELLED
+
+
 def test_who_read_it_before_it_was_opened_again_does_not_end_it() -> None:
     """Two workers find the last day passed; one writes that down, an operator opens it again, and then comes the other."""
     late = NOW + timedelta(days=8)

@@ -1,7 +1,9 @@
 """Every status x transition: what it becomes, or why it may not."""
 
 from collections.abc import Callable
-from datetime import timedelta
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -99,7 +101,7 @@ def test_the_same_claim_after_it_was_swept_is_lost() -> None:
     swept = VERBS["sweep"](claimed)
     assert swept.status is Status.PENDING
     with pytest.raises(ClaimLost):
-        VERBS["claim"](swept)
+        transitions.claim(swept, claim_id="c2", content=swept.content, now=OVERDUE, lease=LEASE)
 
 
 def test_a_claim_leaves_a_lease_and_counts_an_attempt() -> None:
@@ -107,6 +109,18 @@ def test_a_claim_leaves_a_lease_and_counts_an_attempt() -> None:
     assert (claimed.claim_id, claimed.attempt) == ("c2", 1)
     assert claimed.lease_expires_at == claimed.wake_at == LATER + LEASE
     assert claimed.first_claimed_at == claimed.first_attempt_at == LATER
+
+
+def test_a_later_attempt_leaves_on_record_when_it_was_first_claimed_and_first_in_doubt() -> None:
+    policy = Policy(repeatable=timedelta(hours=23))
+    delivery = a_delivery()
+    for attempt, now in enumerate([NOW, OVERDUE], start=1):
+        claim_id = f"c{attempt}"
+        claimed = transitions.claim(delivery, claim_id=claim_id, content=delivery.content, now=now, lease=LEASE)
+        delivery = transitions.doubt(
+            claimed, claim_id=claim_id, failure=REFUSED, now=now + MINUTE, policy=policy, delay=MINUTE
+        )
+    assert (delivery.attempt, delivery.first_claimed_at, delivery.doubted_at) == (2, NOW, NOW + MINUTE)
 
 
 def test_a_delivery_that_is_not_due_cannot_be_claimed() -> None:
@@ -147,6 +161,22 @@ def test_a_queue_that_is_only_behind_is_not_filled_again_at_every_sweep() -> Non
         wakes += after != swept
         swept = after
     assert wakes == 5  # after 5, 10, 20, 40 and 80 minutes
+
+
+@pytest.mark.parametrize(
+    ("since", "now", "pause"),
+    [
+        ({"next_attempt_at": NOW + timedelta(hours=1)}, NOW + timedelta(hours=2), timedelta(hours=1)),
+        ({}, NOW + timedelta(days=3), POLICY.backoff.cap),
+        ({}, NOW + MINUTE, POLICY.slack),
+    ],
+    ids=["not counted from the due time", "never longer than a retry", "never shorter than a task may take"],
+)
+def test_what_is_swept_waits_for_as_long_as_it_has_waited(
+    since: dict[str, Any], now: datetime, pause: timedelta
+) -> None:
+    swept = transitions.sweep(a_delivery(wake_at=now, **since), now=now, policy=POLICY)
+    assert swept.wake_at == now + pause
 
 
 def test_each_wake_up_is_a_new_generation() -> None:
@@ -236,6 +266,12 @@ def test_a_lost_answer_that_comes_too_late_for_a_repetition_is_unknown_at_once()
 def test_a_digest_is_tried_again_also_when_the_provider_has_forgotten_its_key() -> None:
     digest = a_delivery(Status.IN_FLIGHT, guarantee=Guarantee.AT_LEAST_ONCE)
     assert lost_answer(digest, REPEATABLE, after=timedelta(days=1)).status is Status.PENDING
+
+
+def test_a_digest_waits_for_evidence_when_its_key_would_be_forgotten_by_the_next_attempt() -> None:
+    digest = a_delivery(Status.IN_FLIGHT, guarantee=Guarantee.AT_LEAST_ONCE)
+    policy, after = replace(REPEATABLE, evidence_grace=timedelta(hours=1)), REPEATABLE.repeatable - MINUTE
+    assert lost_answer(digest, policy, after=after).next_attempt_at == NOW + after + policy.evidence_grace
 
 
 @pytest.mark.parametrize("verb", ["retry", "release", "reject"])
