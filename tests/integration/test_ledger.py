@@ -188,6 +188,36 @@ def test_a_lost_answer_and_a_faster_worker_leave_one_owner(
     assert ground.deliveries()[ID]["claim_id"] == "theirs"
 
 
+@pytest.mark.parametrize(
+    ("meanwhile", "found"),
+    [
+        (lambda document: document.delete(), {}),
+        (lambda document: document.update({"shard": "0"}), {}),
+        (lambda document: document.update({"schema_version": 2}), {ID: None}),
+        (lambda document: document.update({"colour": "blue"}), {ID: claim("c1")(a_delivery())}),
+    ],
+    ids=["deleted", "broken", "newer", "changed"],
+)
+def test_what_became_of_one_of_several_since_they_were_read_is_told_of_it_alone(
+    meanwhile: Callable[[firestore.DocumentReference], object],
+    found: dict[str, Delivery | None],
+    ledger: Ledger,
+    ground: Ground,
+) -> None:
+    other = a_delivery(id="u2_j1", user_id="u2")
+    ground.put([a_delivery(), other])
+    slow, turns = claim("c1"), iter([meanwhile])
+
+    def overtaken(delivery: Delivery) -> Delivery:
+        for turn in turns:
+            turn(ground.db.collection("deliveries").document(ID))
+        return slow(delivery)
+
+    changed = ledger.change_all({ID: overtaken, other.id: slow})
+    assert changed == {**found, other.id: slow(other)}
+    assert ground.deliveries()[other.id]["claim_id"] == "c1"
+
+
 @pytest.mark.parametrize("rpc", ["BatchGetDocuments", "Commit"])
 @pytest.mark.parametrize("code", ["INTERNAL", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED"])
 def test_a_firestore_that_does_not_answer_is_one_error_of_ours(
@@ -225,6 +255,7 @@ def test_what_cannot_be_the_id_of_a_delivery_is_refused_before_it_addresses_anyt
         {"content": "text"},
         {"wake_at": None},
         {"claim_id": 7, "status": "in_flight"},
+        {"claim_id": "", "status": "in_flight", "lease_expires_at": NOW},
         {"last_error": {"why": "?"}},
         {"stages": {"email": {}}},
     ],
