@@ -87,9 +87,20 @@ def test_ending_the_pause_leaves_the_breaker_open(gates: Gates, others: Gates) -
     assert others.read() == Gate(paused=False, open_until=NOW + MINUTE, reason="401")
 
 
-def test_a_breaker_that_is_open_long_enough_is_not_written_again(gates: Gates, db: firestore.Client) -> None:
+def test_a_breaker_that_opens_during_a_pause_leaves_it_on(gates: Gates) -> None:
+    gates.pause(True)
+    gates.read()
+    gates.open_breaker(MINUTE, "401")
+    assert gates.read() == Gate(paused=True, open_until=NOW + MINUTE, reason="401")
+
+
+def test_a_breaker_that_is_open_long_enough_is_not_written_again(
+    gates: Gates, db: firestore.Client, hands: Hands
+) -> None:
+    """Nor by those who are told the same a moment later."""
     gates.open_breaker(MINUTE, "429")
     written = db.collection("state").document("gate").get().update_time
+    hands.seconds = KEPT_SECONDS
     gates.open_breaker(MINUTE, "429")
     gates.open_breaker(MINUTE / 2, "429")
     assert db.collection("state").document("gate").get().update_time == written

@@ -34,6 +34,11 @@ def test_a_user_who_wants_it_gets_it() -> None:
     assert verdict_of(a_user()) == Recipient("u1@example.com", "Ada")
 
 
+@pytest.mark.parametrize("name", [None, 7, ["Ada"], {"first": "Ada"}])
+def test_what_is_no_name_does_not_hold_the_mail_up(name: object) -> None:
+    assert verdict_of(a_user(name=name)) == Recipient("u1@example.com", "")
+
+
 @pytest.mark.parametrize("status", sorted(TERMINAL))
 def test_what_is_finished_is_left_alone_whatever_the_user_wants(status: Status) -> None:
     assert judge(a_delivery(status), None, MAILING, NOW) == Leave("finished")
