@@ -58,10 +58,14 @@ def test_a_mail_that_was_not_taken_is_not_told_of(report: Desk, customer: Custom
     assert (customer.heard(), stages(report)) == ([], ["render"])
 
 
-def test_a_user_without_a_webhook_is_done_with_the_mail(report: Desk, customer: Customer) -> None:
-    report.user()
+@pytest.mark.parametrize("without", [{}, {"webhook_url": ""}, {"webhook_url": None}])
+def test_a_user_without_a_webhook_is_done_with_the_mail(
+    without: dict[str, object], report: Desk, customer: Customer
+) -> None:
+    report.user(**without)
     assert report.deliver() == Answer("accepted")
     assert (stages(report), len(report.mails()), customer.heard()) == (["render", "email"], 1, [])
+    assert "last_error" not in report.document()
 
 
 def test_a_mailing_without_webhooks_calls_none(report: Desk, customer: Customer) -> None:

@@ -1,5 +1,6 @@
 """Stages whose worker dies, stands still, is overtaken or gets no answer: none is repeated that is on record."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from ledgermail.clock import Clock
 from ledgermail.delivering.worker import INFRASTRUCTURE_WAIT, Answer
 from ledgermail.ledger.delivery import Guarantee
 from tests.integration.customers import (
+    MAILINGS,
     OK,
     Customer,
     assert_told_and_mailed_once,
@@ -84,6 +86,24 @@ def test_a_mail_whose_lease_was_swept_during_the_call_is_on_record_all_the_same(
         assert answer == Answer("accepted")
         return
     assert answer == Answer("pending")
+    assert report.again() == Answer("accepted")
+    assert_told_and_mailed_once(report, customer)
+
+
+@pytest.mark.parametrize("report", MAILINGS[:1], indirect=True)
+def test_a_mail_whose_answer_comes_when_another_holds_the_claim_still_has_its_webhook_to_come(
+    report: Desk, customer: Customer
+) -> None:
+    def another_dies_before_it_sends() -> None:
+        report.post.sweep()
+        other = report.post.another_instance().worker
+        with pytest.raises(Died):
+            report.again(replace(other, provider=before(other.provider, "send", die)))
+
+    slow = after(report.post.app.worker.provider, "send", another_dies_before_it_sends)
+    assert report.deliver(report.post.worker(provider=slow)) == Answer("in_flight")
+    assert (stages(report), customer.heard()) == (["render", "email"], [])
+    report.post.sweep()
     assert report.again() == Answer("accepted")
     assert_told_and_mailed_once(report, customer)
 
