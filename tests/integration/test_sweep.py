@@ -15,12 +15,13 @@ from ledgermail.app import App
 from ledgermail.delivering.gate import Gates
 from ledgermail.ledger import ids
 from ledgermail.ledger.delivery import Delivery, Guarantee, Status
+from ledgermail.ledger.policy import Policy
 from ledgermail.upkeep.sweep import Sweeper
 from ledgermail.upkeep.upkeep import PAGE
 from tests.integration.conftest import AppMaker, Ground
 from tests.integration.interruptions import Died, after, before, die
 from tests.integration.scans import OVERDUE, at
-from tests.samples import LEASE, NOW, a_delivery
+from tests.samples import LEASE, NOW, a_delivery, a_mailing
 
 S = Status
 
@@ -133,6 +134,22 @@ def test_what_is_no_delivery_is_set_aside_and_hides_none(sweeper: Sweeper, groun
     ground.assert_identity()
 
 
+def test_what_could_not_be_set_aside_is_not_said_to_be(
+    sweeper: Sweeper, ground: Ground, project: str, controlled: Firestore
+) -> None:
+    ground.delivery(numbered(1), user_id=None)
+    controlled.fail("Commit", project=project, times=None, code="INTERNAL")
+    assert sweeper.sweep().counts == Counter({"not_swept": 1, "woken": 0})
+
+
+def test_what_is_swept_waits_as_its_mailing_says(sweeper: Sweeper, ground: Ground) -> None:
+    mailing = replace(a_mailing(), policy=Policy(slack=timedelta(days=1)))
+    ground.put([numbered(1), numbered(2, mailing="gone")])
+    replace(sweeper, mailings={"job-alert": mailing}).sweep()
+    waits = [delivery["wake_at"] - (NOW + OVERDUE) for delivery in ground.deliveries().values()]
+    assert waits == [timedelta(days=1), max(Policy().slack, OVERDUE)]
+
+
 def test_a_delivery_that_cannot_be_written_hides_none_behind_it(app: App, ground: Ground) -> None:
     """It is as large as a document may be, and the end of its lease makes it larger."""
     largest(ground, numbered(1, S.IN_FLIGHT, guarantee=Guarantee.AT_LEAST_ONCE))
@@ -223,6 +240,15 @@ def test_a_sweep_out_of_time_within_a_page_wakes_what_it_has_swept(app: App, gro
     assert ground.tasks() == names(1, *range(5))
 
 
+def test_a_sweep_without_time_for_a_single_delivery_stays_where_it_stood(app: App, ground: Ground) -> None:
+    ground.put([numbered(n) for n in range(3)])
+    first = sweeper_of(app, boxes=3).sweep()
+    second = sweeper_of(app, boxes=2).sweep(first.go_on_at or 0, first.after)
+    assert (first.counts["woken"], second.counts["woken"]) == (1, 0)
+    assert first.after is not None
+    assert (second.go_on_at, second.after) == (0, first.after)
+
+
 # Two at once
 
 
@@ -252,3 +278,16 @@ def test_a_worker_that_is_faster_than_the_sweep_keeps_its_delivery(
     report = replace(sweeper, ledger=ledger).sweep()
     assert app.ledger.read(end.id).delivery == end
     assert ("unknown" in report.counts, ground.tasks()) == (False, [])
+
+
+@pytest.mark.parametrize("meanwhile", [None, {"schema_version": 2}, {"shard": "0"}], ids=["gone", "newer", "broken"])
+def test_what_is_not_to_be_changed_any_more_keeps_nobody_waiting(
+    meanwhile: dict[str, Any] | None, sweeper: Sweeper, ground: Ground
+) -> None:
+    ground.put([numbered(1), numbered(2)])
+    document = ground.db.collection("deliveries").document(numbered(1).id)
+    ledger = before(
+        sweeper.ledger, "_write", lambda: document.delete() if meanwhile is None else document.update(meanwhile)
+    )
+    assert replace(sweeper, ledger=ledger).sweep().counts == Counter({"pending": 1, "woken": 1})
+    assert ground.tasks() == names(1, 2)
