@@ -12,13 +12,14 @@ from ledgermail.app import App
 from ledgermail.errors import LedgerUnavailable
 from ledgermail.ledger import ids
 from ledgermail.planning.book import LOCK_AGE
+from ledgermail.planning.lookback import look_back
 from ledgermail.planning.matches import PAGE
-from ledgermail.planning.scan import Scanner
+from ledgermail.planning.scan import Scanner, hour_of
 from tests.integration.conftest import AppMaker, Ground
 from tests.integration.interruptions import Died, after, before, die
 from tests.integration.scans import MAILING, RUN, jobs, matched_at, scanner_of, seed, sweep
 from tests.integration.tasks_proxy import failing
-from tests.samples import a_match
+from tests.samples import NOW, a_match
 
 
 def test_each_match_becomes_one_delivery_and_one_task(scanner: Scanner, ground: Ground) -> None:
@@ -215,3 +216,21 @@ def test_without_cloud_tasks_the_deliveries_are_owed_all_the_same(
     app = make_app()
     assert scanner_of(app).scan(MAILING).counts["created"] == 3
     assert (len(ground.deliveries()), ground.tasks()) == (3, [])
+
+
+@pytest.mark.parametrize(
+    ("later", "kept"), [(MAILING.look_back, True), (MAILING.look_back + timedelta(hours=1), False)]
+)
+def test_what_was_seen_is_remembered_for_as_long_as_it_is_looked_back_at(
+    later: timedelta, kept: bool, app: App, scanner: Scanner, ground: Ground
+) -> None:
+    """No longer: the books must not grow for ever."""
+    for day in (timedelta(), later):
+        for job_id, minutes in (("new", 1), ("late", 2)):
+            job_id, matched_at = f"{job_id} {day}", NOW + day - timedelta(minutes=minutes)
+            ground.match(job_id, a_match(job_id=job_id, matched_at=matched_at))
+            scanner_of(app, day).scan(MAILING)
+        assert look_back(scanner_of(app, day), MAILING).counts["created"] == 1
+    for book in ("scan", "look-back"):
+        seen = scanner.books.read(f"{book}:{MAILING.name}").seen
+        assert (hour_of(NOW) in seen, hour_of(NOW + later) in seen) == (kept, True), book
