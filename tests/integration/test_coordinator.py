@@ -203,6 +203,15 @@ def test_all_that_may_be_caught_up_is_however_often_it_comes(plan: Planning) -> 
     assert (len(mine), report.counts["missed"]) == (periods, 16 * 12 - periods)
 
 
+def test_of_what_was_missed_in_a_long_pause_the_latest_is_on_record(plan: Planning) -> None:
+    hasty = replace(plan, mailings={"daily-digest": replace(DAILY, catch_up=timedelta(minutes=10))})
+    hasty.subscribe("u1", schedule="*/5 * * * *")
+    hasty.tick(at(0, 0.01))
+    hasty.tick(at(1, 0.01))
+    missed = [run["due_at"] for run in hasty.runs().values() if run["state"] == "missed" and run.get("schedule")]
+    assert (len(missed), max(missed)) == (MOST_MISSED, at(1, 0) - timedelta(minutes=10))
+
+
 def test_a_schedule_that_nobody_had_for_a_while_was_not_missed(plan: Planning) -> None:
     plan.subscribe("u1", schedule="0 9 * * *")
     plan.subscribe("u2")
