@@ -40,7 +40,7 @@ class Declared:
     def integer(self, name: str, default: int, *, least: int, most: int) -> int:
         """A whole number from `least` to `most`."""
         value = self._get(name, default)
-        if isinstance(value, bool) or not re.fullmatch(r"-?\d+", str(value)) or not least <= int(value) <= most:
+        if not re.fullmatch(r"-?\d+", str(value)) or not least <= int(value) <= most:
             self.problem(name, f"must be a whole number from {least} to {most}, not {value!r}")
             return default
         return int(value)

@@ -46,6 +46,14 @@ def test_a_slip_that_is_undone_at_once_loses_nothing(after: timedelta, starts_an
     assert (("mailings", "weekly-digest", "resumed_at") in on) is starts_anew
 
 
+@pytest.mark.parametrize("before", [{}, {"active": None}])
+def test_what_was_never_on_is_no_slip_that_is_undone(before: dict[str, Any]) -> None:
+    """An application may write when it last changed something else of these."""
+    user = a_user(mailings={"weekly-digest": {**before, "schedule": "0 8 * * 1 UTC", "since": NOW}})
+    on = made(Wish(active={"weekly-digest": True}), user, NOW + timedelta(minutes=5))
+    assert on["mailings", "weekly-digest", "resumed_at"] == NOW + timedelta(minutes=5)
+
+
 def test_who_first_chooses_a_schedule_and_then_comes_back_gets_what_comes_and_not_what_came() -> None:
     """It was off for long: the schedule that was chosen meanwhile is no slip that is undone."""
     before = a_user(mailings={"weekly-digest": {"active": False, "since": NOW - timedelta(days=180)}})

@@ -72,9 +72,14 @@ def test_times_that_would_break_the_promise_are_refused(changes: dict[str, str],
     assert any(problem.startswith(f"LEDGERMAIL_{named}: must") for problem in ours(**changes))
 
 
+def test_the_longest_deadline_that_a_task_can_have_is_taken() -> None:
+    assert settings(function_timeout="30m", lease="31m").function_timeout == timedelta(minutes=30)
+
+
 @pytest.mark.parametrize("name", ["SENDER", "REPLY_TO", "ARCHIVE"])
 @pytest.mark.parametrize(
-    "address", ["alerts", "alerts@", "a b@example.com", "Alerts <alerts@example.com>", "zoë@example.com"]
+    "address",
+    ["alerts", "alerts@", "a b@example.com", "Alerts <alerts@example.com>", "zoë@example.com", "zoe@exämple.com"],
 )
 def test_an_address_of_ours_that_no_mail_could_carry_is_refused_before_it_rejects_every_mail(
     name: str, address: str
@@ -136,6 +141,7 @@ def test_a_key_that_signs_and_could_be_guessed_is_refused_and_not_told(name: str
     (problem,) = ours(**{name: key})
     assert problem.startswith(f"LEDGERMAIL_{name}: each key must have at least 32 characters")
     assert "kkk" not in problem
+    assert settings(**{name: "k" * 32}).secrets[name] == "k" * 32
 
 
 def test_where_mail_is_really_sent_its_links_are_https() -> None:

@@ -85,6 +85,8 @@ def test_an_address_that_cannot_be_posted_to_is_named_before_anything_is_claimed
         f"https://{'a' * 64}.example",
         "https://key@api.sendgrid.com",
         "https://api.sendgrid.com?a=b",
+        "https://api.sendgrid.com/#a",
+        "https://api.sendgrid.com/a b",
         "https://",
     ):
         assert named(SENDGRID_URL=url) == ["SENDGRID_URL"], url

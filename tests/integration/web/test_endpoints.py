@@ -14,7 +14,7 @@ from ledgermail.app import App
 from ledgermail.app import app as app_of_process
 from ledgermail.ledger import ids
 from ledgermail.log import log
-from ledgermail.web import BODY_BYTES
+from ledgermail.web import BODY_BYTES, put_off
 from tests.integration.conftest import Ground
 from tests.integration.delivering import JOB, owed
 from tests.integration.web.conftest import FUNCTIONS, KEY, Call, Queued
@@ -159,6 +159,11 @@ def test_what_is_wrong_with_the_world_is_answered_so_that_the_queue_slows_down(
     answer = call("deliver", json={"delivery_id": JOB})
     assert (answer.status_code, answer.headers["Retry-After"]) == (503, "60")
     assert answer.json == {"delivery": "held_back"}
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(0, "1"), (0.2, "1"), (30, "30"), (30.2, "31")])
+def test_nobody_is_told_to_come_again_before_there_is_a_point(seconds: float, said: str) -> None:
+    assert put_off({}, timedelta(seconds=seconds)).headers["Retry-After"] == said
 
 
 def test_a_tick_without_time_goes_on_as_a_task_that_knows_where(

@@ -3,13 +3,15 @@
 import base64
 import json
 import socket
+import time
 from collections.abc import Iterator
 from queue import Queue
 
 import pytest
+from google.auth import crypt, jwt
 
 from emulator.tasks import CloudTasks
-from emulator.tasks.oidc import TokenSigner
+from emulator.tasks.oidc import ISSUER, TokenSigner
 from ledgermail.app import app as app_of_process
 from tests.integration.raw_server import read_request, serving
 from tests.integration.web.conftest import Call
@@ -75,6 +77,17 @@ def test_a_token_for_us_from_our_account_is_let_in_and_none_is_not(
 
 def encoded(value: object) -> str:
     return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
+
+
+@pytest.mark.parametrize(("verified", "status"), [(True, 200), (False, 403), ("true", 403), (None, 403)])
+def test_an_address_that_nobody_has_verified_lets_nobody_in(
+    verified: object, status: int, call: Call, signer: TokenSigner
+) -> None:
+    now = int(time.time())
+    claims = {"iss": ISSUER, "aud": AUDIENCE, "iat": now, "exp": now + 60, "email": ACCOUNT, "email_verified": verified}
+    google = crypt.RSASigner.from_string(signer.pem(), "local-cloud-tasks")  # type: ignore[no-untyped-call]
+    token = jwt.encode(google, claims).decode()  # type: ignore[no-untyped-call]
+    assert status_of(call, f"Bearer {token}") == status
 
 
 def test_any_other_token_is_refused_before_anything_is_read(call: Call, signer: TokenSigner) -> None:
