@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ledgermail.errors import InvalidId
 from ledgermail.ledger import ids
 from ledgermail.planning.audience import Cohort, Subscriber
-from ledgermail.planning.run import Run, came, members, plan_run_page, read_run, run_of
+from ledgermail.planning.run import Run, came, changed, members, plan_run_page, read_run, run_of
 from ledgermail.planning.schedules import Due, last_due, parse
 from tests.samples import NOW
 from tests.unit.digests import DAILY, SHIPMENTS
@@ -93,6 +93,32 @@ def test_who_came_or_changed_after_it_was_opened_is_not_in_nor_who_has_another_s
 
 def test_whose_schedule_it_is_is_in() -> None:
     assert members(a_run("0 9 * * *"), [a_subscriber(schedule="0 9 * * *")])
+
+
+BEFORE_LAST = a_run().period_start - DAY  # when the period before this one began
+TICK = timedelta(microseconds=1)
+
+
+@pytest.mark.parametrize(
+    ("since", "asked"), [(None, False), (BEFORE_LAST - TICK, False), (BEFORE_LAST, True), (NOW, True)]
+)
+def test_whose_preferences_changed_since_the_period_before_began_is_asked_where_their_last_ended(
+    since: datetime | None, asked: bool
+) -> None:
+    assert bool(changed(a_run(), [a_subscriber(since=since)])) is asked
+
+
+@pytest.mark.parametrize(("changed_at", "asked"), [(BEFORE_LAST - TICK, False), (BEFORE_LAST, True)])
+def test_when_the_mailings_own_schedule_changed_all_are_asked(changed_at: datetime, asked: bool) -> None:
+    run = run_of(Cohort(mailing="daily-digest", schedule=None, changed_at=changed_at), SCHEDULE, DUE, now=NOW)
+    assert bool(changed(run, [a_subscriber()])) is asked
+
+
+@pytest.mark.parametrize("resumed_at", [NOW - 9 * DAY, DUE.at - HOUR, NOW])
+def test_a_report_is_owed_whole_whenever_it_was_turned_on(resumed_at: datetime) -> None:
+    run = replace(a_run(topic="school"), mailing=SHIPMENTS.name, version="v1")
+    (delivery,) = plan_run_page(SHIPMENTS, run, [a_subscriber(resumed_at=resumed_at)], {}, now=NOW, shards=4).deliveries
+    assert (delivery.period_start, delivery.period_end) == (run.period_start, run.period_end)
 
 
 def page(starts: dict[str, datetime], *user_ids: str, run: Run | None = None) -> Any:
