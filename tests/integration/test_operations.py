@@ -159,6 +159,15 @@ def test_a_pause_is_news_once_and_on_record(post: Post, operations: Operations) 
     assert [(e.who, e.action, e.note) for e in entries] == [("bob", "resume", ""), ("ada", "pause", "a wrong template")]
 
 
+def test_a_lift_whose_answer_was_lost_says_what_it_lifted_and_is_on_record_once(
+    operations: Operations, ground: Ground, project: str, controlled: Firestore
+) -> None:
+    ground.user("u1", a_user(suppressed={"reason": "bounce"}))
+    controlled.fail("Commit", project=project, when="after", code="INTERNAL")
+    assert operations.lift("u1", by="ada") == {"reason": "bounce"}
+    assert [(e.who, e.action) for e in operations.audits.newest(user_id="u1")] == [("ada", "lift")]
+
+
 def test_a_suppression_that_is_lifted_lets_mail_out_again_and_is_on_record(post: Post, operations: Operations) -> None:
     happened = datetime.now(UTC) - timedelta(days=1)
     suppressed = {"reason": "bounce", "at": happened, "event": "e1", "address": "u1@example.com"}

@@ -67,11 +67,15 @@ def test_copies_of_what_was_lifted_do_not_suppress_again_and_what_is_new_does() 
     assert suppressed_by(user, [cause(minute=6)]) is not None
 
 
-@pytest.mark.parametrize("known", [True, "yes", {"reason": "legal"}, {"at": NOW}])
+@pytest.mark.parametrize("known", [True, "yes", {"reason": "legal"}, {"at": NOW}, {"reason": "legal", "address": 7}])
 def test_what_somebody_else_has_written_is_never_overwritten(known: Any) -> None:
     user = a_user(suppressed=known)
     assert applies(user) is not None
     assert suppressed_by(user, [cause(Reason.SPAM_REPORT)]) is None
+
+
+def test_what_stands_there_already_is_not_written_again() -> None:
+    assert suppressed_by(suppressed(cause()), [cause(), cause(minute=1)]) is None
 
 
 @pytest.mark.parametrize("known", [None, False, {}, ""])

@@ -1,6 +1,7 @@
 """The Event Webhook: what events do to the ledger and to whom mail goes, over HTTP, signed."""
 
 import random
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -95,6 +96,7 @@ def test_an_event_that_comes_before_the_answer_is_on_record_settles_the_delivery
     ground.delivery(owed(status=status, guarantee=guarantee, attempt=1, doubted_at=WHEN, **_of(status)))
     answer = post([an_event("processed")])
     assert {"proven": 1, "doubts_settled": 1}.items() <= (answer.json or {}).items()
+    assert {"proven": 0, "doubts_settled": 0}.items() <= (post([an_event("open")]).json or {}).items()
     assert document(ground)["status"] == "accepted"
     assert document(ground)["stages"]["email"] == {"at": WHEN, "reference": "m1"}
     assert call("deliver", json={"delivery_id": JOB}).json == {"delivery": "finished"}
@@ -157,9 +159,9 @@ def test_an_address_is_found_however_its_domain_is_written(ground: Ground, post:
 
 
 def test_an_unknown_delivery_is_answered_200_and_still_suppresses_its_user(ground: Ground, post: Post) -> None:
-    """A pruned delivery is forgotten; a complaint about it is not."""
+    """A pruned delivery is forgotten; a complaint about it is not, whatever else is told of the address."""
     ground.user("u1", a_user())
-    answer = post([an_event("spamreport"), an_event(delivery_id="nobody_j1")])
+    answer = post([an_event("spamreport"), an_event(delivery_id="nobody_j1"), an_event("bounce", delivery_id=None)])
     assert (answer.status_code, ground.deliveries()) == (200, {})
     assert {"unknown_deliveries": 2, "suppressed": 1}.items() <= (answer.json or {}).items()
     assert user(ground)["suppressed"]["reason"] == "spam_report"
@@ -187,6 +189,14 @@ def test_copies_of_a_bounce_that_was_lifted_do_not_suppress_again(accepted: Grou
     app.operations.lift("u1", by="ada")
     assert post(bounce).json["suppressed"] == 0  # type: ignore[index]
     assert "suppressed" not in user(accepted)
+
+
+def test_a_complaint_of_whose_id_a_delivery_keeps_a_part_is_of_the_person(ground: Ground, post: Post) -> None:
+    long = "u" * 300
+    ground.user(long, a_user(email="new@example.com"))
+    ground.put([replace(owed(attempt=1), id=delivery_id(long, "j1"), user_id=long)])
+    post([an_event("spamreport", delivery_id=delivery_id(long, "j1"))])
+    assert user(ground, long)["suppressed"]["reason"] == "spam_report"
 
 
 def test_a_user_id_that_no_document_can_have_is_nobody(ground: Ground, post: Post) -> None:
