@@ -52,6 +52,7 @@ def _now() -> int:
         {TIMESTAMP: "soon"},
         {TIMESTAMP: "-1"},
         {TIMESTAMP: "9" * 30},
+        {TIMESTAMP: "9" * 5000},  # more digits than Python reads
         {TIMESTAMP: "\u0661\u0662".encode().decode("latin-1")},
     ],
 )
