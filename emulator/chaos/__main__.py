@@ -34,7 +34,7 @@ HURRIED, PATIENT = (
 def main() -> int:
     """Run what was asked for."""
     parser = argparse.ArgumentParser(prog="python -m emulator.chaos", description=__doc__)
-    parser.add_argument("--deliveries", type=int, default=SMALL, help="about so many")
+    parser.add_argument("--deliveries", type=int, default=SMALL, help="so many, or a few more")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=15, help="of trouble at most; it ends when little is left")
     parser.add_argument(

@@ -24,9 +24,7 @@ JOBS = ("scan", "plan", "sweep", "prune", "look-back")
 # Seconds from one to the next on average, while there is trouble.
 SCHEDULE, KILL, RESTART_LEDGER, RESTART_QUEUES = 4.0, 3.0, 40.0, 30.0
 CALM_SCHEDULE = 4.0  # seconds, when there is none
-LEFT_FOR_CALM = (
-    0.05  # of the deliveries are unfinished when the trouble ends early: there is too little left to trouble
-)
+LEFT_FOR_CALM = 0.05  # of the deliveries are unfinished when the trouble ends early: too little is left to trouble
 LONGEST_CALM = 300.0  # seconds; what is unfinished then is lost
 MOST_WAITING = 200  # unfinished deliveries; then no more matches come
 LOOK = 0.25  # seconds between two looks

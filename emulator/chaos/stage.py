@@ -18,7 +18,7 @@ from ledgermail.planning.matches import MATCHES
 
 Documents = Mapping[str, Mapping[str, Any]]
 
-DELIVERIES_A_USER = 4.5  # of all four mailings together: what the scene's shares come to with three matches a user
+DELIVERIES_A_USER = 4.0  # of all four mailings, at least: what the scene's shares come to with three matches a user
 MATCHES_A_USER = 3
 PAST_SHARE = 0.1  # of the deliveries, about so many more that are past their retention
 RUN_SIZE = 50  # of theirs
@@ -32,7 +32,7 @@ TRIES = 20  # of a commit that faults may hit
 
 
 def make_scene(deliveries: int, seed: int, now: datetime, webhook: str) -> Scene:
-    """A scene that obliges to about so many deliveries; every delivery of it is at its customer's `webhook`, if at any."""
+    """A scene that obliges to so many deliveries or a few more; each of it is at its customer's `webhook`, if at any."""
     users = max(20, round(deliveries / DELIVERIES_A_USER))
     return make(
         postings=make_postings(300, seed),
