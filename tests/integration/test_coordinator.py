@@ -175,6 +175,7 @@ def test_what_was_missed_for_longer_than_may_be_caught_up_is_on_record_once_and_
         "2100-08-18": "missed",
         "2100-08-19": "planned",
     }
+    assert {run["state"] for run in plan.runs().values() if "pruning_at" in run} == {"missed"}  # they go one day
     assert plan.tick(at(3, 9.1)).counts["missed"] == 0
     plan.ground.assert_identity()
 

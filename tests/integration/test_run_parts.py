@@ -25,6 +25,7 @@ from tests.integration.conftest import Ground
 from tests.integration.interruptions import Died, after, before, die
 from tests.integration.planning import DAILY, Planning, at
 from tests.integration.scans import OVERDUE
+from tests.samples import a_delivery
 
 NOW = at(0)
 RUN = "daily-digest:2100-08-16:~default"
@@ -112,6 +113,26 @@ def test_whose_document_is_newer_than_the_run_is_not_in(app: App, plan: Planning
     anytime = replace(plan, mailings={"daily-digest": replace(DAILY, catch_up=timedelta(days=2))})
     anytime.tick(created)
     assert {delivery.user_id for delivery in plan.owed()} == {"old"}
+
+
+def test_what_exists_already_is_counted_of_the_first_page_and_of_the_parts(plan: Planning) -> None:
+    names = [f"u{number:03}" for number in range(PAGE + 2)]
+    plan.subscribe(*names)
+    there = [ids.run_delivery_id(name, "daily-digest:2100-08-16") for name in (names[0], names[-1])]
+    plan.ground.put([a_delivery(id=name) for name in there])
+    plan.tick(NOW)
+    plan.work_off(NOW)
+    run = plan.runs()[RUN]
+    assert (run["intended"], run["duplicates"]) == (PAGE, 2)
+
+
+@pytest.mark.parametrize("names", [[], NAMES])
+def test_a_run_that_owes_nothing_is_marked_for_the_pruner_and_no_other(names: list[str], plan: Planning) -> None:
+    """No delivery of it will ever be pruned; and any other would cost each prune a read."""
+    open_run(plan, names, UPTO)
+    plan_all(plan)
+    plan.tick(at(1))  # one without parts
+    assert ["pruning_at" in run for run in plan.runs().values()] == [not names] * 2
 
 
 # Dying
