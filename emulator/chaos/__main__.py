@@ -25,10 +25,8 @@ from emulator.demo.scene import Scene
 WORKERS, THREADS = 7, 2  # few threads: who is killed takes few others with it
 SMALL = 2000  # deliveries; in a smaller chaos processes are killed more often
 MOST_OFTEN = 5.0
-HURRIED, PATIENT = (
-    (20, 30),
-    (60, 60),
-)  # seconds of slack, and of grace: where there is much, tasks and evidence come later
+# Seconds of slack, and of grace: where there is much, tasks and evidence come later.
+HURRIED, PATIENT = (20, 30), (60, 60)
 
 
 def main() -> int:

@@ -23,15 +23,13 @@ class Verdict:
     guarantee: Guarantee
     intended: int = 0
     statuses: Counter[str] = field(default_factory=Counter)
-    lost: list[str] = field(
-        default_factory=list
-    )  # owed, and not in the ledger, or unfinished, or accepted and not mailed, or ended without a reason
+    # Owed, and not in the ledger, or unfinished, or accepted and not mailed, or ended without a reason.
+    lost: list[str] = field(default_factory=list)
     strangers: list[str] = field(default_factory=list)  # in the ledger or at the provider, and not owed
     mails: int = 0
     copies: int = 0  # beyond the first of a delivery
-    forbidden: list[str] = field(
-        default_factory=list
-    )  # mailed more often than the guarantee allows, or ended otherwise
+    # Mailed more often than the guarantee allows, or ended otherwise.
+    forbidden: list[str] = field(default_factory=list)
     doubts: int = 0
     proven: int = 0
 

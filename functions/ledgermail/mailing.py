@@ -23,9 +23,8 @@ TEMPLATES = ("subject.txt", "body.mjml", "body.txt")
 ATTACHMENT = "attachment.csv"  # optional: its one line names the columns
 BODIES = ("body.mjml", "body.txt")
 COMMENT = re.compile(r"\{#.*?#\}|<!--.*?-->", re.DOTALL)
-SHOWN_LINK = re.compile(
-    r"\{\{-?\s*(unsubscribe|preferences)_url\b[^}]*\}\}"
-)  # Jinja itself would slow down every start
+# Jinja itself would slow down every start.
+SHOWN_LINK = re.compile(r"\{\{-?\s*(unsubscribe|preferences)_url\b[^}]*\}\}")
 HASH_CHARS = 16  # of a SHA-256: names a version of the templates
 
 

@@ -17,9 +17,8 @@ MARGIN = timedelta(seconds=10)  # what claiming and settling may take around the
 KEY_CHARS = 32  # the least of each key that signs: whoever guesses one can unsubscribe everybody
 DISPATCH_DEADLINES = (timedelta(seconds=15), timedelta(minutes=30))  # what Cloud Tasks takes for one
 HOST = re.compile(r"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*")
-PUBLIC_KEY = re.compile(
-    r"M[A-Za-z0-9+/]{79,}={0,2}"
-)  # as DER in base64 begins; to parse it would slow down every start
+# As DER in base64 begins; to parse it would slow down every start.
+PUBLIC_KEY = re.compile(r"M[A-Za-z0-9+/]{79,}={0,2}")
 URLS = ("SENDGRID_URL", "RESEND_URL", "CERTS_URL", "IAP_CERTS_URL")
 ADDRESSES = ("SENDER", "REPLY_TO", "ARCHIVE")
 # Which function reads which; of the providers' only that of the one in use: see secrets_of.

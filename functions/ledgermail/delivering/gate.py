@@ -64,9 +64,8 @@ class Gates:
         with self._lock:
             if self._gate.is_open_until(until):
                 return
-            self._gate = Gate(
-                self._gate.paused, until, reason
-            )  # this instance holds back even if nothing can be written
+            # This instance holds back even if nothing can be written.
+            self._gate = Gate(self._gate.paused, until, reason)
             known = self.fetch()
             if known.is_open_until(until):  # another was told to wait longer
                 self._gate = known

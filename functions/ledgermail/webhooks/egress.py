@@ -30,9 +30,8 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolve = Callable[[str, int], Sequence[str]]
 
 PORTS = {"http": 80, "https": 443}
-HOST = re.compile(
-    r"[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?|[0-9a-f.]*:[0-9a-f:.]*"
-)  # as DNS has names, or an IPv6 address
+# As DNS has names, or an IPv6 address.
+HOST = re.compile(r"[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*\.?|[0-9a-f.]*:[0-9a-f:.]*")
 
 # All of IPv6 that is given out (IANA, IPv6 Global Unicast Address Space): what embeds an IPv4 address lies outside, but
 # for 6to4 and Teredo. ipaddress counts as global whatever is not registered otherwise.
@@ -64,9 +63,8 @@ class Allowed:
 
 
 PUBLIC = Allowed()
-LOOPBACK = Allowed(
-    frozenset(PORTS), range(1, 65536), lambda address: address.is_loopback
-)  # the local cloud and the tests
+# The local cloud and the tests.
+LOOPBACK = Allowed(frozenset(PORTS), range(1, 65536), lambda address: address.is_loopback)
 
 
 ALLOWED = {WebhookTargets.PUBLIC: PUBLIC, WebhookTargets.LOOPBACK: LOOPBACK}
@@ -154,9 +152,8 @@ class Egress:
             executor.shutdown(wait=False)
 
     def _send(self, target: httpx.URL, pinned: Pinned, headers: Mapping[str, str], body: bytes) -> int:
-        url = httpcore.URL(
-            scheme=target.raw_scheme, host=target.raw_host, port=_port(target), target=target.raw_path
-        )  # as parsed before: two parsers could see two hosts
+        # As parsed before: two parsers could see two hosts.
+        url = httpcore.URL(scheme=target.raw_scheme, host=target.raw_host, port=_port(target), target=target.raw_path)
         sent = [("Host", target.netloc.decode("ascii")), ("Connection", "close"), *headers.items()]
         with (
             httpcore.ConnectionPool(ssl_context=self._context or authorities(), network_backend=pinned) as pool,
