@@ -285,14 +285,6 @@ def app() -> App:
 
 
 def from_environment(environment: Mapping[str, str]) -> App:
-    """The one of these settings. Raises ConfigurationError naming all that is wrong.
-
-    Only the function that renders compiles the templates, and before it gets a request: see content.must_compile.
-    """
+    """The one of these settings. Raises ConfigurationError naming all that is wrong."""
     read = settings.read(environment)
-    mailings = mailing.load(read.mailings)
-    if environment.get("FUNCTION_TARGET") == "deliver":
-        from ledgermail.delivering.content import must_compile
-
-        must_compile(mailings.values())
-    return App(read, mailing.in_force(mailings, read))
+    return App(read, mailing.in_force(mailing.load(read.mailings), read))

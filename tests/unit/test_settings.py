@@ -4,15 +4,12 @@ import os
 import subprocess
 import sys
 from datetime import timedelta
-from pathlib import Path
-from shutil import copytree
 
 import pytest
 
 from emulator.process import ROOT
 from ledgermail.errors import ConfigurationError
-from ledgermail.mailing import TEMPLATES
-from ledgermail.settings import FOLDER, SECRET_NAMES, read
+from ledgermail.settings import SECRET_NAMES, read
 from tests.samples import ENVIRONMENT, settings
 
 
@@ -226,20 +223,6 @@ def test_a_deployed_function_with_bad_settings_does_not_start_and_names_all_that
     for name in bad:
         assert f"{name}: " in refused.stderr
     assert "SG.local" not in refused.stderr + refused.stdout
-
-
-def test_the_function_that_renders_does_not_start_with_a_template_that_is_none(tmp_path: Path) -> None:
-    """Else each of its mails would end as rejected; the others do not pay for the look."""
-    copytree(FOLDER / "job-alert", tmp_path / "job-alert")
-    (tmp_path / "job-alert" / "body.txt").write_text("{{ unsubscribe_url }} {{ item.title")
-    (tmp_path / "job-alert" / "body.mjml").write_text("<mjml><mj-body>{{ unsubscribe_url }}")
-    (tmp_path / "job-alert" / "subject.txt").write_text("{{ item.title | lowr }}")
-    broken = ENVIRONMENT | DEPLOYED | {"LEDGERMAIL_MAILINGS": str(tmp_path)}
-    refused = started(broken)
-    assert refused.returncode != 0
-    for name in TEMPLATES:
-        assert f"job-alert/{name}: " in refused.stderr
-    assert started(broken | {"K_SERVICE": "scan", "FUNCTION_TARGET": "scan"}).returncode == 0
 
 
 def test_a_deployed_function_with_good_settings_starts() -> None:

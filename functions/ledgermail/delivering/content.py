@@ -67,9 +67,10 @@ def render(
 
 
 def must_compile(mailings: Iterable[Mailing]) -> None:
-    """Compile every template, as is needed once an instance anyway. Raises ConfigurationError naming all that are none.
+    """Compile every template, for `deploy` and `doctor`. Raises ConfigurationError naming all that are none.
 
-    Found out only by a delivery, such a template would end every mail of its mailing as rejected.
+    Found out only by a delivery, such a template would end every mail of its mailing as rejected. `deliver` does not look at
+    its start: the templates of all mailings, of which its first mail needs one, are a tenth of a cold start.
     """
     from jinja2 import TemplateError
 
